@@ -20,6 +20,8 @@ export function readLinkDuration(given: string): number | undefined {
 
 /** A link's path on the console begins with this. */
 export const linkPath = '/l/';
+/** The pages that it leads to, behind its id; `navigation.ts` of the pages knows it too. */
+export const customerPath = '/c/';
 
 /** What a link shows, to whoever has it. */
 export type CustomerLink = Omit<RecordedLink, 'id' | 'sha256'>;

@@ -1,6 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../ops/clock.ts';
-import { isGone, linkPath, type CustomerLinks, type IdentityOf } from './customer-link.ts';
+import {
+  customerPath,
+  isGone,
+  linkPath,
+  type CustomerLinks,
+  type IdentityOf,
+} from './customer-link.ts';
 import { sendPage, type Entrance } from './log-in-routes.ts';
 import { goOnPage, refusalPage } from './page-html.ts';
 
@@ -16,7 +22,8 @@ export function addLinkRoute(
   { cookies, log, clock, links, identityOf, audit }: LinkRouteDeps,
 ): void {
   // Not `:token`: parameters have a length.
-  server.get<{ Params: { readonly '*': string } }>(`${linkPath}*`, ({ params, ip }, reply) => {
+  server.get<{ Params: { readonly '*': string } }>(`${linkPath}*`, (request, reply) => {
+    const { params, ip } = request;
     const link = links.byToken(params['*'], clock.now());
     if (link === undefined) {
       const sentence =
@@ -28,10 +35,10 @@ export function addLinkRoute(
         'This link was for a destination that has been deleted. Ask the sender for a new one.';
       return sendPage(reply, 403, refusalPage(sentence, false));
     }
-    const { id, destination, untilMs } = link;
+    const { id, destination } = link;
     log.info({ destination, link: id, address: ip }, "a customer's link to the console was opened");
     audit.tellSeldom({ user: `link ${id}`, action: 'open-link', destination });
-    cookies.begin(reply, { user: destination, role: 'customer', link: id }, untilMs);
-    return sendPage(reply, 200, goOnPage('/'));
+    cookies.beginBy(link, request, reply);
+    return sendPage(reply, 200, goOnPage(`${customerPath}${id}`));
   });
 }

@@ -1,8 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { RecordedLink } from '../../event/audit-entry.ts';
 import type { Clock } from '../../ops/clock.ts';
 import { sessionMs, type Claims, type Sessions } from './sessions.ts';
 
-/** The cookie that a session lives in; no script and no other site ever gets it sent or shown. */
+/** A customer's page says in this header by which link it was opened: a browser may have opened several. */
+const linkHeader = 'x-postrider-link';
+/** A browser sends all of them with every request, whose headers have a bound. */
+const mostLinks = 8;
+
+/**
+ * The cookies that sessions live in; no script and no other site ever gets them sent or shown. Staff has one, and each
+ * link of a customer its own, so that whoever opens a link stays in other windows who they were.
+ */
 export class SessionCookies {
   readonly sessions: Sessions;
   readonly #clock: Clock;
@@ -18,27 +27,53 @@ export class SessionCookies {
     this.#name = isSecure ? '__Host-postrider' : 'postrider';
   }
 
-  of({ cookies }: FastifyRequest): Claims | undefined {
-    const cookie = cookies[this.#name];
-    return cookie === undefined ? undefined : this.sessions.read(cookie);
+  /** What says by which link it comes has that link's session; all else has that of staff, if there is one. */
+  of({ cookies, headers }: FastifyRequest): Claims | undefined {
+    const read = (name: string): Claims | undefined => {
+      const cookie = cookies[name];
+      return cookie === undefined ? undefined : this.sessions.read(cookie);
+    };
+    const link = headers[linkHeader];
+    if (typeof link === 'string') return read(this.#nameOf(link));
+    const names = [this.#name, ...this.#linksIn(cookies)];
+    return names.map(read).find((claims) => claims !== undefined);
   }
 
-  /** @param latestMs when it ends, if that is before a session's usual end */
-  begin(
+  /** Of staff. */
+  begin(reply: FastifyReply, who: Omit<Claims, 'id' | 'untilMs'>): void {
+    this.#begin(reply, who, this.#clock.now() + sessionMs);
+  }
+
+  /** Of a customer: it lasts as long as the link. */
+  beginBy(
+    { id, destination, untilMs }: Pick<RecordedLink, 'id' | 'destination' | 'untilMs'>,
+    { cookies }: Pick<FastifyRequest, 'cookies'>,
     reply: FastifyReply,
-    who: Omit<Claims, 'id' | 'untilMs'>,
-    latestMs: number = Infinity,
   ): void {
-    const nowMs = this.#clock.now();
-    const untilMs = Math.min(nowMs + sessionMs, latestMs);
+    const others = this.#linksIn(cookies).filter((name) => name !== this.#nameOf(id));
+    for (const name of others.slice(0, Math.max(0, others.length + 1 - mostLinks)))
+      reply.clearCookie(name, this.#attributes());
+    this.#begin(reply, { user: destination, role: 'customer', link: id }, untilMs);
+  }
+
+  #begin(reply: FastifyReply, who: Omit<Claims, 'id' | 'untilMs'>, untilMs: number): void {
     const cookie = this.sessions.begin({ ...who, untilMs });
-    const maxAge = Math.floor((untilMs - nowMs) / 1_000);
-    reply.setCookie(this.#name, cookie, { ...this.#attributes(), maxAge });
+    const maxAge = Math.floor((untilMs - this.#clock.now()) / 1_000);
+    reply.setCookie(this.#nameOf(who.link), cookie, { ...this.#attributes(), maxAge });
   }
 
   end(reply: FastifyReply, claims: Claims): void {
     this.sessions.end(claims);
-    reply.clearCookie(this.#name, this.#attributes());
+    reply.clearCookie(this.#nameOf(claims.link), this.#attributes());
+  }
+
+  #nameOf(link: string | undefined): string {
+    return link === undefined ? this.#name : `${this.#name}-${link}`;
+  }
+
+  /** The oldest first, as browsers send them. */
+  #linksIn(cookies: FastifyRequest['cookies']): readonly string[] {
+    return Object.keys(cookies).filter((name) => name.startsWith(`${this.#name}-`));
   }
 
   #attributes(): {

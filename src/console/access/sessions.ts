@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Clock } from '../../ops/clock.ts';
 import type { Session } from '../api/model.ts';
+import { longestLinkMs } from '../../topology.ts';
 import { ProblemError } from '../api/problem.ts';
 import { keyFor, macOf, readSigned, sign } from './signed.ts';
 
@@ -61,7 +62,9 @@ export class Sessions {
   read(cookie: string): Claims | undefined {
     const nowMs = this.#clock.now();
     const claims = readSigned(this.#key, schema, cookie, nowMs);
-    if (claims === undefined || claims.untilMs > nowMs + sessionMs) return undefined;
+    if (claims === undefined) return undefined;
+    const mostMs = claims.link === undefined ? sessionMs : longestLinkMs;
+    if (claims.untilMs > nowMs + mostMs) return undefined;
     return this.#ended.has(claims.id) ? undefined : claims;
   }
 

@@ -1,3 +1,5 @@
+import { linkId } from './navigation.ts';
+
 /** What the API says when it does not do what was asked, as RFC 9457 has it. */
 export class Problem extends Error {
   /** 0: there was no answer. */
@@ -30,7 +32,9 @@ export async function post<Answer>(path: string, csrf: string, body: object = {}
 async function ask<Answer>(path: string, init: RequestInit): Promise<Answer> {
   let response: Response;
   try {
-    response = await fetch(root + path, { ...init, credentials: 'same-origin' });
+    const headers = new Headers(init.headers);
+    if (linkId !== undefined) headers.set('x-postrider-link', linkId);
+    response = await fetch(root + path, { ...init, headers, credentials: 'same-origin' });
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
     throw new Problem(
@@ -51,7 +55,13 @@ async function problemOf(response: Response, isAction: boolean): Promise<Problem
   const sentence = detail ?? title;
   switch (response.status) {
     case 401:
-      return new Problem(401, 'Your session has ended.', 'Log in again to go on.');
+      return new Problem(
+        401,
+        'Your session has ended.',
+        linkId === undefined
+          ? 'Log in again to go on.'
+          : 'Open your link again; if it has expired, ask its sender for a new one.',
+      );
     case 403:
       return new Problem(
         403,

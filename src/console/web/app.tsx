@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from '../api/model.ts';
 import { Concerns } from './parts/concerns.tsx';
-import { usePlace, type Place } from './navigation.ts';
+import { urlOf, usePlace, type Place } from './navigation.ts';
 import { usePolled } from './polled.ts';
 import { Glyph } from './parts/glyph.tsx';
 import { Nothing, Shown } from './parts/notes.tsx';
@@ -75,7 +75,7 @@ function Bar({
   return (
     <header class="bar">
       <div class="bar-top">
-        <a class="brand" href="/">
+        <a class="brand" href={urlOf.home}>
           <span class="brand-mark" aria-hidden="true">
             <svg viewBox="0 0 32 32" width="22" height="22">
               <path d="M7 10h9M5 16h9M7 22h9M18 8l8 8-8 8" />

@@ -6,10 +6,17 @@ export interface Place {
   readonly query: URLSearchParams;
 }
 
+/** A customer's pages are behind `/c/<id of the link>`: a browser may have opened several links. */
+const [base = '', customersLink] = /^\/c\/([\w-]+)/.exec(location.pathname) ?? [];
+
+/** The id of the link by which a customer came; undefined: staff. */
+export const linkId: string | undefined = customersLink;
+
 const moved = new EventTarget();
 
 function here(): Place {
-  return { path: location.pathname, query: new URLSearchParams(location.search) };
+  const path = location.pathname.slice(base.length);
+  return { path: path === '' ? '/' : path, query: new URLSearchParams(location.search) };
 }
 
 export function usePlace(): Place {
@@ -72,9 +79,10 @@ export function encoded(text: string): string {
 }
 
 export const urlOf = {
-  destination: (id: string): string => `/destinations/${encoded(id)}`,
+  home: base === '' ? '/' : base,
+  destination: (id: string): string => `${base}/destinations/${encoded(id)}`,
   event: (messageId: string, user?: string): string =>
-    `/events?message=${encoded(messageId)}${user === undefined ? '' : `&user=${encoded(user)}`}`,
+    `${base}/events?message=${encoded(messageId)}${user === undefined ? '' : `&user=${encoded(user)}`}`,
   deadLetters: (destination?: string): string =>
     `/dead-letters${destination === undefined ? '' : `?destination=${encoded(destination)}`}`,
 };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeLink, type CustomerLink } from '../../../src/console/access/customer-link.ts';
 import { keyFor, sign } from '../../../src/console/access/signed.ts';
-import type { LinkRow, MadeLink, Page, Story } from '../../../src/console/api/model.ts';
+import type { LinkRow, MadeLink, Page, Session, Story } from '../../../src/console/api/model.ts';
 import {
   Browser,
   loggedIn,
@@ -38,8 +38,8 @@ test('a link shows its destination, by a page that goes on by itself', async (t)
   const browser = new Browser(stand.url);
   const answer = await browser.get(linkOf(stand), { 'sec-fetch-site': 'cross-site' });
   assert.equal(answer.status, 200);
-  assert.match(answer.setCookies.join(), /^postrider=.*HttpOnly; SameSite=Strict$/);
-  assert.match(answer.text, /<meta http-equiv="refresh" content="0; url=\/">/);
+  assert.match(answer.setCookies.join(), /^postrider-[0-9a-f]{12}=.*HttpOnly; SameSite=Strict$/);
+  assert.match(answer.text, /<meta http-equiv="refresh" content="0; url=\/c\/[0-9a-f]{12}">/);
   assert.equal(answer.headers['cache-control'], 'no-store');
   const session = await browser.session();
   assert.deepEqual(session, {
@@ -180,15 +180,46 @@ test('a customer who asks very often waits for their own answers, and staff does
   assert.equal(mostRunning, 2);
 });
 
-test('a session ends with its link, and otherwise after eight hours', async (t) => {
+test('a session lasts as long as its link', async (t) => {
   const stand = await startStand(t, settings);
   const short = await opened(stand, { untilMs: stand.clock.now() + 60_000 });
   const long = await opened(stand);
   stand.clock.forward(60_000);
   assert.equal((await short.get('/api/v1/session')).status, 401);
   assert.equal((await long.get('/api/v1/session')).status, 200);
-  stand.clock.forward(8 * 3_600_000);
+  stand.clock.forward(7 * dayMs - 60_001);
+  assert.equal((await long.get('/api/v1/session')).status, 200);
+  stand.clock.forward(1);
   assert.equal((await long.get('/api/v1/session')).status, 401);
+});
+
+test('whoever opens links is a customer in the pages of each link, and in others who they were', async (t) => {
+  const stand = await startStand(t, settings);
+  const browser = await loggedIn(stand, 'olga');
+  const ids: string[] = [];
+  for (const destination of ['crm', 'billing']) {
+    const { text } = await browser.get(linkOf(stand, { destination }));
+    ids.push(/url=\/c\/(\w+)/.exec(text)?.[1] ?? '');
+  }
+  const whoBy = async (link?: string): Promise<string | undefined> => {
+    const headers = link === undefined ? {} : { 'x-postrider-link': link };
+    const { status, text } = await browser.get('/api/v1/session', headers);
+    return status === 200 ? (JSON.parse(text) as Session).user : undefined;
+  };
+  assert.deepEqual(await Promise.all([whoBy(), ...ids.map(whoBy), whoBy('000000000000')]), [
+    'olga',
+    'crm',
+    'billing',
+    undefined,
+  ]);
+});
+
+test('however many links a browser opens, it has few cookies', async (t) => {
+  const stand = await startStand(t, settings);
+  const browser = await opened(stand);
+  for (let count = 0; count < 20; count += 1) await browser.get(linkOf(stand));
+  assert.equal(browser.jar.size, 8);
+  assert.equal((await browser.get('/api/v1/session')).status, 200);
 });
 
 test('one that has expired, was changed or was never recorded opens nothing, and says so', async (t) => {

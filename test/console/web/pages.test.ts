@@ -414,7 +414,14 @@ visiting(
   'a customer sees the own destination, whatever the address, and nothing else',
   async ({ page, open }) => {
     const event = `/events?message=${encodeURIComponent(busy.story.messageId)}`;
-    for (const path of ['/', '/pipeline', '/destinations/acorn-analytics-warehouse-0', event]) {
+    for (const path of [
+      '/',
+      '/c/0123456789ab',
+      '/c/0123456789ab/pipeline',
+      '/pipeline',
+      '/destinations/acorn-analytics-warehouse-0',
+      event,
+    ]) {
       await open(path);
       await page.getByRole('heading', { level: 1, name: /Harbor Bank/ }).waitFor();
       assert.equal(await page.getByRole('navigation', { name: 'Sections' }).count(), 0);
@@ -512,13 +519,14 @@ function ofCustomer(data: typeof busy, id: string): typeof busy {
 visiting(
   'a customer whose link shows bodies opens an event, reads its body and goes back',
   async ({ page, open }) => {
-    await open('/');
+    await open('/c/0123456789ab');
     const { messageId } = withOwnStory.story;
     // As an attempt, and as a dead letter.
     const links = page.getByRole('link', { name: messageId, exact: true });
     await links.nth(1).waitFor();
     assert.equal(await links.count(), 2);
     await links.first().click();
+    assert.match(page.url(), /\/c\/0123456789ab\/events\?message=/);
     await page.getByRole('heading', { level: 1, name: 'Event', exact: true }).waitFor();
     await page.getByText('Headers and body, as they are sent').click();
     await page.getByText('"event": "Order Completed"').waitFor();
@@ -526,6 +534,7 @@ visiting(
     assert.doesNotMatch(text, /Received|ingest|Search/);
     assert.deepEqual(await page.locator('.story h3 a').allInnerTexts(), [customer.destination]);
     await page.locator('.crumb a').click();
+    assert.match(page.url(), /\/c\/0123456789ab$/);
     await page.getByRole('heading', { level: 1, name: /Harbor Bank/ }).waitFor();
     for (const path of ['/events', '/events?user=user-4000', '/dead-letters']) {
       await open(path);

@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { Problem } from '../api.ts';
 import { clockTime } from '../format.ts';
+import { linkId } from '../navigation.ts';
 import type { Polled } from '../polled.ts';
 import { Glyph } from './glyph.tsx';
 
@@ -26,7 +27,7 @@ export function ProblemNote({ problem }: { readonly problem: Problem }): JSX.Ele
       <Glyph shape="cross" />
       <p>
         <strong>{problem.message}</strong> {problem.advice}
-        {problem.status === 401 ? (
+        {problem.status === 401 && linkId === undefined ? (
           <>
             {' '}
             <a href={`/login?next=${encodeURIComponent(location.pathname + location.search)}`}>

@@ -48,7 +48,7 @@ export function CustomerEventPage({
   return (
     <>
       <p class="crumb">
-        <a href="/">
+        <a href={urlOf.home}>
           <Id text={destination} />
         </a>
       </p>
