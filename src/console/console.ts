@@ -16,8 +16,8 @@ import type { Operations } from './actions/operations.ts';
 import { addActions } from './actions/routes.ts';
 import { addLinkActions } from './actions/links.ts';
 import { Runs } from './actions/runs.ts';
-import { datedAt, timesOf } from './api/freshness.ts';
-import { saidBy, type RouteDeps } from './api/routes/route.ts';
+import { datedAt, sourceTimesOf } from './api/freshness.ts';
+import type { RouteDeps } from './api/routes/route.ts';
 import { addDeploymentRoutes } from './api/routes/deployment.ts';
 import { addDestinationRoutes } from './api/routes/destinations.ts';
 import { addEventRoutes } from './api/routes/events.ts';
@@ -123,7 +123,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
       addActions(api, { operations, runs, audit });
       addLinkActions(api, { links, audit, clock, identityOf });
     },
-    dated: () => datedAt(timesOf({ live, index }, saidBy({ live, clock, ...stages })), clock.now()),
+    dated: () => datedAt(sourceTimesOf({ live, index }), clock.now()),
     onFailure: (error) => {
       index.failed(error);
     },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AttemptLine } from '../../src/event/attempt-line.ts';
-import { lineOfRow, rowOfLine } from '../../src/console/index/attempt-rows.ts';
+import { hashOf, lineOfRow, rowOfLine } from '../../src/console/index/attempt-rows.ts';
 import { LastHours } from '../../src/console/index/last-hour.ts';
 import {
   latencyAt,
@@ -51,6 +51,13 @@ test('lines of different destinations of one id are kept apart, and name it', ()
   );
   for (const row of rows) assert.equal(lineOfRow(row, words).destination, 'crm');
   assert.equal(words.ofId('crm').length, 2);
+});
+
+test('half an emoji in an id is found by what a URL makes of it', () => {
+  const line = { kind: 'kept', ...event, attempts: 0, messageId: 'cut\ud83d' };
+  const row = rowOfLine(line, 1, new Words(), Date.now());
+  assert.equal(row?.message, 'cut\ufffd');
+  assert.equal(row.messageHash, hashOf('cut\ufffd'));
 });
 
 test('what is no line, or of a later version, is left out', () => {

@@ -8,6 +8,7 @@ import type { AttemptLine } from '../../src/event/attempt-line.ts';
 import { usualBounds } from '../../src/console/index/bounds.ts';
 import { openIndexDatabase, type IndexDatabase } from '../../src/console/index/database.ts';
 import { Indexer, type Feed } from '../../src/console/index/indexer.ts';
+import { keptSince } from '../../src/console/index/kept-query.ts';
 import { LastHours } from '../../src/console/index/last-hour.ts';
 import { Pasts } from '../../src/console/index/pasts.ts';
 import { Words } from '../../src/console/index/words.ts';
@@ -60,7 +61,11 @@ async function openDatabase(t: TestContext): Promise<IndexDatabase> {
 }
 
 /** Indexes these lines, as after a start, with the words that the file has. */
-async function index(database: IndexDatabase, lines: readonly AttemptLine[]): Promise<Words> {
+async function index(
+  database: IndexDatabase,
+  lines: readonly AttemptLine[],
+  pasts = new Pasts(),
+): Promise<Words> {
   const rows = await database.rows<{ id: number; word: string }>('select id, word from words');
   const words = new Words(rows.map(({ id, word }) => [id, word]));
   const attempts = new FakeFeed('attempts');
@@ -70,7 +75,7 @@ async function index(database: IndexDatabase, lines: readonly AttemptLine[]): Pr
     feeds: { attempts, letters: new FakeFeed('letters'), rejected: new FakeFeed('rejected') },
     words,
     lastHours: new LastHours(),
-    pasts: new Pasts(),
+    pasts,
     lastSeq: -1,
     countedSeq: -2_000_000,
     bounds: usualBounds,
@@ -135,4 +140,76 @@ test('a line from the far future is left out, and the index goes on', async (t) 
   assert.deepEqual(await texts(database, messages), ['ahead', 'now']);
   const counted = 'select count::varchar as text from buckets';
   assert.deepEqual(await texts(database, counted), ['1', '1']);
+});
+
+test('what became last of a destination is known as well after a restart as before', async (t) => {
+  const database = await openDatabase(t);
+  const at = (seconds: number): string => new Date(nowMs + seconds * 1_000).toISOString();
+  const delivered = (destination: string, second: number): AttemptLine =>
+    attemptLine(`m${second}`, { destination, at: at(second) });
+  const refused = (destination: string, second: number): AttemptLine =>
+    attemptLine(`m${second}`, { destination, at: at(second), outcome: 'refused', status: 400 });
+  const failed = (destination: string, second: number): AttemptLine =>
+    attemptLine(`m${second}`, { destination, at: at(second), outcome: 'failed', status: 500 });
+  const pasts = new Pasts();
+  const words = await index(
+    database,
+    [
+      ...[1, 2].map((second) => delivered('well', second)),
+      ...[1, 2, 3].map((second) => refused('never', second)),
+      delivered('lately', 1),
+      failed('lately', 2),
+      refused('lately', 3),
+      failed('mended', 1),
+      refused('mended', 2),
+      ...[3, 4, 5].map((second) => delivered('mended', second)),
+    ],
+    pasts,
+  );
+  const again = await Pasts.read(database);
+  for (const [destination, badInRow, badSince, isRefused, deliveredSinceLoss] of [
+    ['well', 0, undefined, false, 2],
+    ['never', 3, 1, true, 0],
+    ['lately', 2, 2, true, 0],
+    ['mended', 0, undefined, false, 3],
+  ] as const) {
+    const past = pasts.of(words.find(destination), 0);
+    assert.deepEqual(again.of(words.find(destination), 0), past, destination);
+    assert.deepEqual(
+      [past.badInRow, past.badSinceMs, past.isRefused, past.deliveredSinceLoss],
+      [
+        badInRow,
+        badSince === undefined ? undefined : nowMs + badSince * 1_000,
+        isRefused,
+        deliveredSinceLoss,
+      ],
+      destination,
+    );
+  }
+});
+
+test('events that were kept are counted since the pause, and each once', async (t) => {
+  const database = await openDatabase(t);
+  const kept = (messageId: string, atMs: number): AttemptLine => ({
+    kind: 'kept',
+    at: new Date(atMs).toISOString(),
+    destination: 'crm',
+    source: 'shop',
+    messageId,
+    user: 'ada',
+    type: 'track',
+    attempts: 0,
+  });
+  const words = await index(database, [
+    kept('before', nowMs - 1),
+    ...['a', 'b', 'b'].map((messageId) => kept(messageId, nowMs)),
+  ]);
+  const counts = await keptSince(
+    { database, words },
+    new Map([
+      ['crm', nowMs],
+      ['new', nowMs],
+    ]),
+  );
+  assert.deepEqual([...counts], [['crm', 2]]);
 });

@@ -19,9 +19,9 @@ export type SaidNow = (records: readonly StatusRecord[], nowMs: number) => Said;
 /** What the index knows of destinations. */
 export interface Indexed {
   /** Undefined: it is not complete up to now. */
-  past(id: string): Past | undefined;
+  readonly past: (id: string) => Past | undefined;
   /** Dead letters of the last hour. */
-  givenUp(id: string): number;
+  readonly givenUp: (id: string) => number;
 }
 
 /** Every destination that is configured, or that a worker speaks of; the worst first. */
@@ -49,7 +49,8 @@ export function judgedViews(
   }
   for (const key of unreadable.keys()) {
     const id = /^Destination\/(.+)$/.exec(key)?.[1];
-    if (id !== undefined) judge(id, 'unreadable');
+    // Workers of a newer release may read what this console cannot.
+    if (id !== undefined) judge(id, said.destinations.has(id) ? 'enabled' : 'unreadable');
   }
   for (const id of said.destinations.keys()) if (!views.has(id)) judge(id, 'enabled');
   return [...views.values()].sort(byUrgency);

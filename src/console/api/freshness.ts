@@ -1,15 +1,18 @@
-import type { Clock } from '../../ops/clock.ts';
 import type { Index } from '../index/index.ts';
 import type { LiveState } from '../index/live-state.ts';
 import type { Said } from './destinations.ts';
 import type { Concern, Freshness } from './model.ts';
 
-/** How new everything is that answers are made of. Epoch milliseconds. */
-export interface Times {
+/** Epoch milliseconds. */
+interface SourceTimes {
   /** What small topics had then is known. */
   readonly liveMs: number;
   /** Attempts, dead letters and rejected calls until then are in the index; undefined: it has no end of them yet. */
   readonly indexMs: number | undefined;
+}
+
+/** How new everything is that answers are made of. Epoch milliseconds. */
+export interface Times extends SourceTimes {
   /** When a worker was last heard. */
   readonly heardMs: number | undefined;
   /** Workers that live. */
@@ -64,7 +67,7 @@ export function concernsOf(times: Times, nowMs: number): readonly Concern[] {
 }
 
 /** Whether what workers report reaches the console. */
-export function isHeard({ liveMs }: Pick<Times, 'liveMs'>, nowMs: number): boolean {
+export function isHeard({ liveMs }: Pick<SourceTimes, 'liveMs'>, nowMs: number): boolean {
   return nowMs - liveMs < kafkaAwayMs;
 }
 
@@ -74,7 +77,7 @@ function since(ms: number | undefined): { readonly since?: string } {
 
 /** What every answer says of its age: since when nothing newer is known, in words where that is long ago. */
 export function datedAt(
-  { liveMs, indexMs }: Times,
+  { liveMs, indexMs }: SourceTimes,
   nowMs: number,
 ): { readonly asOf?: string; readonly old?: string } {
   const atMs = Math.min(liveMs, indexMs ?? -Infinity);
@@ -84,22 +87,20 @@ export function datedAt(
   return { asOf, old: `This is old: nothing that happened after ${asOf} is in it.` };
 }
 
-export function timesOf(
-  {
-    live,
-    index,
-  }: { readonly live: Pick<LiveState, 'asOfMs'>; readonly index: Pick<Index, 'asOfMs'> },
-  { workers, heard }: Said,
-): Times {
-  return {
-    liveMs: live.asOfMs(),
-    indexMs: index.asOfMs(),
+interface Sources {
+  readonly live: Pick<LiveState, 'asOfMs'>;
+  readonly index: Pick<Index, 'asOfMs'>;
+}
+
+export function sourceTimesOf({ live, index }: Sources): SourceTimes {
+  return { liveMs: live.asOfMs(), indexMs: index.asOfMs() };
+}
+
+export function freshnessOf(sources: Sources, { workers, heard }: Said, nowMs: number): Freshness {
+  const times: Times = {
+    ...sourceTimesOf(sources),
     heardMs: heard === undefined ? undefined : Date.parse(heard),
     workers: workers.length,
   };
-}
-
-export function freshnessOf(times: Times, clock: Pick<Clock, 'now'>): Freshness {
-  const nowMs = clock.now();
   return { ...datedAt(times, nowMs), concerns: concernsOf(times, nowMs) };
 }

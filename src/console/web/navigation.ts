@@ -74,7 +74,7 @@ export function followLinks(): void {
 }
 
 /** Half an emoji, which anybody may put into an id, is no text that a URL can have. */
-export function encoded(text: string): string {
+function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
 

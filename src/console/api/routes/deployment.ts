@@ -4,7 +4,7 @@ import { answer } from '../answers/answers.ts';
 import { audiencesOf, configurationOf } from '../configured.ts';
 import { decodeCursor } from '../cursor.ts';
 import { behindOf, ratesOf } from '../flow.ts';
-import { freshnessOf, timesOf } from '../freshness.ts';
+import { freshnessOf } from '../freshness.ts';
 import type { Notice, Page, Pipeline } from '../model.ts';
 import { accept } from '../parameters.ts';
 import { inTime } from '../in-time.ts';
@@ -12,6 +12,8 @@ import { Remembered } from '../remembered.ts';
 import { opened, page, saidBy, type Paged, type RouteDeps } from './route.ts';
 
 const pipelineMs = 2_000;
+/** Every page asks every two seconds. */
+const freshMs = 1_000;
 
 /** The flow, the configuration, and what people were told and have done. */
 export function addDeploymentRoutes(api: FastifyInstance, deps: RouteDeps): void {
@@ -34,6 +36,9 @@ export function addDeploymentRoutes(api: FastifyInstance, deps: RouteDeps): void
       ...(behind === undefined ? {} : { behind }),
     };
   });
+  const fresh = new Remembered(clock, freshMs, () =>
+    Promise.resolve(freshnessOf(deps, saidBy(deps), clock.now())),
+  );
   api.get(
     '/pipeline',
     { schema: { summary: 'How each stage of the flow is', response: answer('pipeline') } },
@@ -42,7 +47,7 @@ export function addDeploymentRoutes(api: FastifyInstance, deps: RouteDeps): void
   api.get(
     '/freshness',
     { schema: { summary: 'How new all answers are', response: answer('freshness') } },
-    () => freshnessOf(timesOf(deps, saidBy(deps)), clock),
+    () => fresh.get(),
   );
   api.get<{ Querystring: Paged }>(
     '/audiences',

@@ -18,7 +18,7 @@ import {
   rowOf,
   type Indexed,
 } from '../destinations.ts';
-import { isHeard, timesOf } from '../freshness.ts';
+import { isHeard, sourceTimesOf } from '../freshness.ts';
 import type { DestinationList, DestinationRow, Range } from '../model.ts';
 import { accept } from '../parameters.ts';
 import { ProblemError } from '../problem.ts';
@@ -69,7 +69,7 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
       },
       givenUp: (id) => givenUp.get(wordOf(live, id)) ?? 0,
     };
-    const heard = isHeard(timesOf(deps, said), nowMs);
+    const heard = isHeard(sourceTimesOf(deps), nowMs);
     return judgedViews(live, said, indexed, { isHeard: heard, nowMs });
   });
   const letters = new Remembered(clock, lettersMs, () =>

@@ -44,11 +44,7 @@ export interface OfDestination {
   readonly id: string;
 }
 
-export function saidBy({
-  saidNow,
-  live,
-  clock,
-}: Pick<RouteDeps, 'saidNow' | 'live' | 'clock'>): Said {
+export function saidBy({ saidNow, live, clock }: RouteDeps): Said {
   return saidNow(live.statuses(), clock.now());
 }
 
