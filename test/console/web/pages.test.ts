@@ -1,78 +1,16 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { chromium, type Browser, type Page } from 'playwright-core';
 import { loadPages } from '../../../src/console/build-pages.ts';
-import type { DestinationDetail, Session } from '../../../src/console/api/model.ts';
-import { testNeeding } from '../../harness/needs-program.ts';
-import { programs } from '../../harness/programs.ts';
-import { operator, startFakeConsole, type FakeConsole } from './fake-console.ts';
+import type { Session } from '../../../src/console/api/model.ts';
+import { operator } from './fake-console.ts';
 import { fakeData, hostile } from './fake-data.ts';
+import { busy, failingOf, visiting } from './visiting.ts';
 
-const busy = fakeData(5_000);
 const nothing = fakeData(0);
 const written = fakeData(60, hostile);
 const axeSource = await readFile(fileURLToPath(import.meta.resolve('axe-core')), 'utf8');
-
-let browser: Promise<Browser> | undefined;
-after(async () => (await browser)?.close());
-
-interface Visit {
-  readonly page: Page;
-  readonly fake: FakeConsole;
-  readonly open: (path: string) => Promise<void>;
-}
-
-interface Circumstances {
-  readonly data?: typeof busy;
-  readonly session?: Session;
-}
-
-/** In a browser of one's own, whose page may ask its own server only and must not break its policy. */
-function visiting(
-  title: string,
-  run: (visit: Visit) => Promise<void>,
-  given: Circumstances = {},
-): void {
-  testNeeding([programs.chromium], title, async (executablePath) => {
-    const { data = busy, session = operator } = given;
-    browser ??= chromium.launch({
-      executablePath,
-      args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'],
-    });
-    const fake = await startFakeConsole({ data, session });
-    const context = await (await browser).newContext();
-    const page = await context.newPage();
-    page.setDefaultTimeout(15_000);
-    const wrong: string[] = [];
-    page.on('request', (request) => {
-      if (!request.url().startsWith(fake.origin)) wrong.push(`asked ${request.url()}`);
-    });
-    page.on('pageerror', (error) => wrong.push(`threw ${error.message}`));
-    page.on('console', (message) => {
-      if (/security policy/i.test(message.text())) wrong.push(message.text());
-    });
-    const open = async (path: string): Promise<void> => {
-      await page.goto(fake.origin + path);
-      await page.locator('main h1').waitFor();
-      await page.locator('.loading').first().waitFor({ state: 'detached' });
-    };
-    try {
-      await run({ page, fake, open });
-      assert.deepEqual(wrong, []);
-    } finally {
-      await context.close();
-      fake.close();
-    }
-  });
-}
-
-function failingOf(data: typeof busy): (typeof busy.destinations)[number] {
-  const found = data.destinations.find(({ state }) => state === 'failing');
-  assert.ok(found);
-  return found;
-}
 
 function screensOf(data: typeof busy): readonly (readonly [path: string, heading: string])[] {
   const { id } = failingOf(data);
@@ -134,74 +72,6 @@ visiting('destinations are searched, filtered by state, and paged', async ({ pag
   await page.getByText('Nothing matches.').waitFor();
   await page.getByText('5 destinations do not get events.').waitFor();
 });
-
-const [worst] = busy.destinations;
-assert.ok(worst);
-/** The first of a few is as told, and the others are well. */
-function fewWith(told: Partial<DestinationDetail>): typeof busy {
-  const well = busy.destinations.filter(({ state }) => state === 'ok').slice(0, 3);
-  return { ...busy, destinations: [{ ...worst, ...told } as DestinationDetail, ...well] };
-}
-
-for (const [what, headline, told] of [
-  ['loses events', '1 destination loses some events.', { state: 'losing' }],
-  [
-    'fails at one of two URLs',
-    '1 destination gets events by another URL only.',
-    { state: 'failing', byOtherUrl: true },
-  ],
-  ['is not known', '1 destination is not known.', { state: 'unknown' }],
-  ['is slow', 'No destination has a problem. 1 more is under strain.', { state: 'slow' }],
-  ['is paused', 'No destination has a problem.', { state: 'paused' }],
-] as const)
-  visiting(
-    `the headline of four destinations of which one ${what}: ${headline}`,
-    async ({ page, open }) => {
-      await open('/');
-      const headlineNow = page.locator('.headline');
-      await headlineNow.waitFor();
-      assert.equal((await headlineNow.innerText()).trim(), headline);
-    },
-    { data: fewWith(told) },
-  );
-
-visiting(
-  'while what is shown may not be true, each screen says so, since when, and what to do',
-  async ({ page, fake, open }) => {
-    const since = new Date(Date.now() - 60_000).toISOString();
-    const away = {
-      kind: 'kafka-away',
-      text: 'Kafka does not answer.',
-      advice: 'Look at it.',
-    } as const;
-    fake.state = { ...fake.state, concerns: [{ ...away, since }] };
-    for (const path of ['/', '/pipeline', '/dead-letters']) {
-      await open(path);
-      await page.getByText(/Kafka does not answer\. This is since .* Look at it\./).waitFor();
-    }
-    fake.state = { ...fake.state, concerns: [] };
-    await page.getByText('Kafka does not answer.').waitFor({ state: 'detached' });
-  },
-);
-
-visiting(
-  'a paused destination says how many events are kept for it',
-  async ({ page, open }) => {
-    await open(`/destinations/${encodeURIComponent(worst.id)}`);
-    await page.getByText('79 events kept.').waitFor();
-    assert.equal(await page.getByText('Everything was sent').count(), 0);
-    await open('/');
-    assert.match(await page.locator('tbody tr').first().innerText(), /79\s+kept/);
-  },
-  {
-    data: fewWith({
-      state: 'paused',
-      waiting: 0,
-      kept: 79,
-      pause: { since: '2026-01-31T12:00:00Z' },
-    }),
-  },
-);
 
 const unsafe =
   '{"userId": 9007199254740993,"properties":{"total":41.50,"ids":[7,{}],"note":"\\u00e9 {a: [1,2]}"}}';
@@ -431,74 +301,6 @@ visiting(
     }
   },
   { session: customer },
-);
-
-const long = `https://hooks.example/${'a-long-path-without-an-end'.repeat(20)}`;
-const cut = 'cut\ud83d';
-/** What anybody may send, and any endpoint answer. */
-const odd = fewWith({
-  state: 'failing',
-  urls: [
-    {
-      url: long,
-      breaker: 'open',
-      lastAnswer: {
-        at: '2026-01-31T12:00:00Z',
-        outcome: 'failed',
-        detail: 'DEPTH_ZERO_SELF_SIGNED_CERT',
-      },
-    },
-    { url: `${long}/second`, breaker: 'closed' },
-  ],
-  lastAnswer: {
-    at: '2026-01-31T12:00:00Z',
-    outcome: 'failed',
-    status: 500,
-    answer: 'line one\nline two',
-  },
-});
-const oddAttempts = busy.attempts
-  .filter((line) => line.kind === 'attempt')
-  .map((line) => ({ ...line, messageId: cut, url: long, answer: 'a\n  b' }));
-const oddLetters = busy.deadLetters.map((letter) => ({
-  ...letter,
-  destination: worst.id,
-  messageId: cut,
-  user: cut,
-}));
-
-visiting(
-  'a long URL, half an emoji and lines of an answer break nothing, at 390 px too',
-  async ({ page, open }) => {
-    await page.setViewportSize({ width: 390, height: 800 });
-    for (const path of ['/', `/destinations/${encodeURIComponent(worst.id)}`, '/dead-letters']) {
-      await open(path);
-      await page.locator('tbody tr').first().waitFor();
-      const over = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-      assert.ok(over <= 0, `${path} is ${over} px too wide`);
-      assert.doesNotMatch(await page.locator('main').innerText(), /u000a/);
-    }
-    await open(`/destinations/${encodeURIComponent(worst.id)}`);
-    await page.getByText('a b').first().waitFor();
-    await page.getByText('line one line two').first().waitFor();
-    assert.equal((await page.locator('a[href*="cut%EF%BF%BD"]').count()) > 1, true);
-  },
-  { data: { ...odd, attempts: oddAttempts, deadLetters: oddLetters } },
-);
-
-visiting(
-  'after a link to what is still loading, and after a dialog has done its work, the focus is kept',
-  async ({ page, open }) => {
-    await open('/');
-    await page.getByRole('link', { name: 'Harbor Bank warehouse' }).first().click();
-    await page.getByRole('heading', { level: 1, name: /Harbor Bank warehouse/ }).waitFor();
-    await page.getByRole('button', { name: 'Send a test…' }).waitFor();
-    assert.equal(await page.evaluate('document.activeElement.tagName'), 'H1');
-    await page.getByRole('button', { name: 'Send a test…' }).click();
-    await page.getByRole('button', { name: 'Send the test' }).click();
-    await page.getByText('The test was sent.').waitFor();
-    assert.equal(await page.evaluate('document.activeElement.closest("dialog") !== null'), true);
-  },
 );
 
 /** The story is one of an event that is among the customer's attempts and dead letters. */

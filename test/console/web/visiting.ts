@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Session } from '../../../src/console/api/model.ts';
+import { testNeeding } from '../../harness/needs-program.ts';
+import { programs } from '../../harness/programs.ts';
+import { operator, startFakeConsole, type FakeConsole } from './fake-console.ts';
+import { fakeData, type FakeData } from './fake-data.ts';
+
+export const busy: FakeData = fakeData(5_000);
+
+let browser: Promise<Browser> | undefined;
+after(async () => (await browser)?.close());
+
+interface Visit {
+  readonly page: Page;
+  readonly fake: FakeConsole;
+  readonly open: (path: string) => Promise<void>;
+}
+
+interface Circumstances {
+  readonly data?: FakeData;
+  readonly session?: Session;
+}
+
+/** In a browser of one's own, whose page may ask its own server only and must not break its policy. */
+export function visiting(
+  title: string,
+  run: (visit: Visit) => Promise<void>,
+  given: Circumstances = {},
+): void {
+  testNeeding([programs.chromium], title, async (executablePath) => {
+    const { data = busy, session = operator } = given;
+    browser ??= chromium.launch({
+      executablePath,
+      args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'],
+    });
+    const fake = await startFakeConsole({ data, session });
+    const context = await (await browser).newContext();
+    const page = await context.newPage();
+    page.setDefaultTimeout(15_000);
+    const wrong: string[] = [];
+    page.on('request', (request) => {
+      if (!request.url().startsWith(fake.origin)) wrong.push(`asked ${request.url()}`);
+    });
+    page.on('pageerror', (error) => wrong.push(`threw ${error.message}`));
+    page.on('console', (message) => {
+      if (/security policy/i.test(message.text())) wrong.push(message.text());
+    });
+    const open = async (path: string): Promise<void> => {
+      await page.goto(fake.origin + path);
+      await page.locator('main h1').waitFor();
+      await page.locator('.loading').first().waitFor({ state: 'detached' });
+    };
+    try {
+      await run({ page, fake, open });
+      assert.deepEqual(wrong, []);
+    } finally {
+      await context.close();
+      fake.close();
+    }
+  });
+}
+
+export function failingOf(data: FakeData): FakeData['destinations'][number] {
+  const found = data.destinations.find(({ state }) => state === 'failing');
+  assert.ok(found);
+  return found;
+}
