@@ -64,22 +64,25 @@ test('staff log in by a token, and a customer by a link that console-link prints
     const none = await postrider.run(['console-link', '--revoke', id], { env });
     assert.match(none.stderr, /^postrider: no link \w+ works; --list prints those that do/);
     assert.equal((await postrider.run(['pause', 'crn'])).code, 1);
-    const { items } = JSON.parse((await staff.get('/api/v1/audit')).text) as Page<AuditEntry>;
-    assert.deepEqual(
-      items.toReversed().map(({ user, via, action, destination, outcome }) => {
-        const who = user.replace(/^system user .*/, 'command').replace(/^link \w+/, 'link');
-        return [who, via, action, destination, outcome];
-      }),
-      [
-        ['command', 'command-line', 'apply', undefined, undefined],
-        ['vera', undefined, 'log-in', undefined, undefined],
-        ['command', 'command-line', 'make-link', 'crm', undefined],
-        ['link', undefined, 'open-link', 'crm', undefined],
-        ['command', 'command-line', 'revoke-link', 'crm', undefined],
-        ['command', 'command-line', 'pause', 'crn', undefined],
-        ['command', 'command-line', 'pause', 'crn', 'refused'],
-      ],
-    );
+    // What a command writes last may come after it has ended.
+    await eventually(async () => {
+      const { items } = JSON.parse((await staff.get('/api/v1/audit')).text) as Page<AuditEntry>;
+      assert.deepEqual(
+        items.toReversed().map(({ user, via, action, destination, outcome }) => {
+          const who = user.replace(/^system user .*/, 'command').replace(/^link \w+/, 'link');
+          return [who, via, action, destination, outcome];
+        }),
+        [
+          ['command', 'command-line', 'apply', undefined, undefined],
+          ['vera', undefined, 'log-in', undefined, undefined],
+          ['command', 'command-line', 'make-link', 'crm', undefined],
+          ['link', undefined, 'open-link', 'crm', undefined],
+          ['command', 'command-line', 'revoke-link', 'crm', undefined],
+          ['command', 'command-line', 'pause', 'crn', undefined],
+          ['command', 'command-line', 'pause', 'crn', 'refused'],
+        ],
+      );
+    });
   } finally {
     await role.kill('SIGTERM');
   }
