@@ -45,9 +45,8 @@ export function concernsOf(times: Times, nowMs: number): readonly Concern[] {
     concerns.push({
       kind: 'no-worker',
       ...since(heardMs),
-      text: 'No delivery worker reports, so nothing is delivered, or nobody knows.',
-      advice:
-        'Start postrider delivery, or read its log to see why it cannot reach Kafka. Events wait in Kafka.',
+      text: 'No delivery worker reports: none runs, or none can reach Kafka.',
+      advice: 'Start postrider delivery, or read its log. Events wait in Kafka until then.',
     });
   else if (heardMs === undefined || nowMs - heardMs >= reportsOldMs)
     concerns.push({

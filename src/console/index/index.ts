@@ -225,7 +225,7 @@ async function readKnown(database: IndexDatabase, nowMs: number): Promise<Known>
   return {
     words: new Words(words.map(({ id, word }) => [id, word])),
     lastHours,
-    pasts: await Pasts.read(database),
+    pasts: await Pasts.read(database, nowMs),
     offsets,
     lastSeq: facts?.last ?? -1,
     countedSeq: facts?.counted ?? -1,

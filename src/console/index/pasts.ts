@@ -1,6 +1,7 @@
 import type { Past } from '../../event/destination-health.ts';
 import { deadLetter, delivered, refused } from './attempt-rows.ts';
 import type { IndexDatabase } from './database.ts';
+import { bucketMs } from './schema.ts';
 
 type Known = Omit<Past, 'deliveredLately'>;
 
@@ -20,35 +21,68 @@ interface PastRow {
   readonly badSinceMs: number | null;
   readonly badMs: number | null;
   readonly isRefused: boolean | null;
-  readonly deliveredSinceLoss: number;
 }
+
+const hourMs = 3_600_000;
+/** Each destination's last delivery and last other attempt; of most, to five minutes. */
+const lastAttempts = `
+  select destination, max(at_ms) filter (where what = ${delivered}) as good,
+    max(at_ms) filter (where what <> ${delivered}) as bad
+  from (
+    select destination, what, bucket::bigint * ${bucketMs} as at_ms from buckets where what <= ${refused}
+    union all
+    select destination, what, at_ms from attempts
+    where what <= ${refused} and seq > (select value from facts where name = 'counted')
+  ) group by destination`;
+/** Where the last attempt may have been none, exactly. Looking through all attempts of all takes seconds. */
+const doubtful = `
+  with suspects as (
+    select destination from (${lastAttempts}) where bad + ${bucketMs} > coalesce(good, 0)
+  ), theirs as (
+    select destination, what, at_ms from attempts join suspects using (destination) where what <= ${refused}
+  ), last as (
+    select destination, max(at_ms) filter (where what = ${delivered}) as good from theirs group by destination
+  )
+  select destination, good::double as "deliveredMs", count(*)::integer as "badInRow",
+    min(at_ms)::double as "badSinceMs", max(at_ms)::double as "badMs",
+    arg_max(what = ${refused}, at_ms) as "isRefused"
+  from theirs join last using (destination)
+  where what <> ${delivered} and at_ms > coalesce(good, 0) group by destination, good`;
 
 /** What became last of each destination's events: the evidence for one that no worker speaks of. */
 export class Pasts {
   /** By the word of the destination. */
   readonly #pasts = new Map<number, Known>();
 
-  static async read(database: IndexDatabase): Promise<Pasts> {
-    const rows = await database.rows<PastRow>(`
-      with last as (
-        select destination, max(at_ms) filter (where what = ${delivered}) as good,
-          max(at_ms) filter (where what in (${refused}, ${deadLetter})) as loss
-        from attempts where what <= ${deadLetter} group by destination)
-      select destination, good::double as "deliveredMs",
-        count(*) filter (where what in (1, 2) and at_ms > coalesce(good, 0))::integer as "badInRow",
-        min(at_ms) filter (where what in (1, 2) and at_ms > coalesce(good, 0))::double as "badSinceMs",
-        max(at_ms) filter (where what in (1, 2) and at_ms > coalesce(good, 0))::double as "badMs",
-        arg_max(what = ${refused}, at_ms) filter (where what <= ${refused}) as "isRefused",
-        count(*) filter (where what = ${delivered} and at_ms > coalesce(loss, 0))::integer as "deliveredSinceLoss"
-      from attempts join last using (destination) where what <= ${refused} group by destination, good`);
+  static async read(database: IndexDatabase, nowMs: number): Promise<Pasts> {
     const pasts = new Pasts();
-    for (const { destination, deliveredMs, badSinceMs, badMs, isRefused, ...counts } of rows)
+    const good = await database.rows<{ destination: number; deliveredMs: number }>(
+      `select destination, good::double as "deliveredMs" from (${lastAttempts}) where good is not null`,
+    );
+    for (const { destination, deliveredMs } of good)
+      pasts.#pasts.set(destination, { ...nothing, deliveredMs });
+    for (const row of await database.rows<PastRow>(doubtful)) {
+      const { destination, deliveredMs, badInRow, badSinceMs, badMs, isRefused } = row;
       pasts.#pasts.set(destination, {
         deliveredMs: deliveredMs ?? undefined,
+        badInRow,
         badSinceMs: badSinceMs ?? undefined,
         badMs: badMs ?? undefined,
         isRefused: isRefused ?? false,
-        ...counts,
+        deliveredSinceLoss: 0,
+      });
+    }
+    // Older losses are in no state.
+    const since = await database.rows<{ destination: number; count: number }>(`
+      with recent as (select destination, what, at_ms from attempts
+        where at_ms > ${nowMs - hourMs} and what in (${delivered}, ${refused}, ${deadLetter})),
+      loss as (select destination, max(at_ms) filter (where what <> ${delivered}) as lost_ms from recent group by destination)
+      select destination, count(*)::integer as count from recent join loss using (destination)
+      where what = ${delivered} and at_ms > coalesce(lost_ms, 0) group by destination`);
+    for (const { destination, count } of since)
+      pasts.#pasts.set(destination, {
+        ...(pasts.#pasts.get(destination) ?? nothing),
+        deliveredSinceLoss: count,
       });
     return pasts;
   }
