@@ -31,8 +31,10 @@ export class FakeLog extends MemoryLog {
     return super.isOn(nodeId) || nodeId === this.replica;
   }
 
+  /** As a leader does, it names nobody who is known not to be in sync. */
   override replicaNear(_rack: string, nodeId: number): number {
-    return nodeId === this.replica ? -1 : (this.replica ?? -1);
+    const { replica = -1, inSync = [replica] } = this;
+    return nodeId !== replica && [...inSync].includes(replica) ? replica : -1;
   }
 
   override fetch(...asked: Parameters<MemoryLog['fetch']>): FetchedPartition {

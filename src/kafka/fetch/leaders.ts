@@ -1,5 +1,6 @@
 import type { Cluster } from '../cluster/cluster.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
+import type { PartitionMetadata } from '../protocol/metadata.ts';
 import type { Cursor } from './cursor.ts';
 import { Sleeper } from './sleeper.ts';
 
@@ -27,6 +28,8 @@ const againMs = 250;
 const othersMs = 15_000;
 /** Elections take less. */
 const unledMs = 10_000;
+
+const nobody: PartitionMetadata = { leader: -1, epoch: -1, inSync: [] };
 
 /** Keeps the leaders of cursors, and the ids of their topics, as the cluster last reported them. */
 export class Leaders {
@@ -85,8 +88,11 @@ export class Leaders {
       this.#options.remade(cursor);
       return true;
     }
-    const { leader, epoch } = topic.partitions[cursor.partition] ?? { leader: -1, epoch: -1 };
-    if (leader !== cursor.leader) cursor.replica = undefined;
+    const { leader, epoch, inSync } = topic.partitions[cursor.partition] ?? nobody;
+    const { replica } = cursor;
+    // One that has lost touch with its leader goes on answering: nothing is new.
+    const hasFallenBehind = replica !== undefined && !inSync.includes(replica.nodeId);
+    if (leader !== cursor.leader || hasFallenBehind) cursor.replica = undefined;
     cursor.leader = leader;
     cursor.leaderEpoch = epoch;
     if (leader < 0) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
+import type { FetcherOptions } from '../../../src/kafka/fetch/fetcher.ts';
 import type { KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
 import { eventually } from '../../harness/eventually.ts';
 import type { FakeLog, PartitionAnswer } from '../fake-log.ts';
@@ -12,6 +13,7 @@ describe('a replica in the reader’s zone', { concurrency: true }, () => {
     const [log] = logs;
     if (log === undefined) return;
     log.replica = 3;
+    log.inSync = [1, 3];
     log.append('a');
     await until(owner, { 0: 'a' });
     log.append('b');
@@ -35,6 +37,7 @@ describe('a replica in the reader’s zone', { concurrency: true }, () => {
     const [log] = logs;
     if (log === undefined) return;
     log.replica = 3;
+    log.inSync = [1, 3];
     let answers = 0;
     log.replicaAnswers = (answer) => (answers++ === 0 ? changed(answer, lastByteOfOffset) : answer);
     log.append('a');
@@ -74,6 +77,27 @@ describe('a replica in the reader’s zone', { concurrency: true }, () => {
     });
 });
 
+test('a replica that is not in sync any more is left, though it only says that nothing is new', async (t) => {
+  const { log, owner, asked } = await readingNearby(t, { refreshMs: 20 });
+  log.replicaAnswers = (answer) => ({
+    ...answer,
+    highWatermark: 1,
+    lastStableOffset: 1,
+    records: Buffer.alloc(0),
+  });
+  log.append('b');
+  log.inSync = [1];
+  await until(owner, { 0: 'a b' });
+  const before = asked(3);
+  log.replicaAnswers = (answer) => answer;
+  log.inSync = [1, 3];
+  log.append('c');
+  await until(owner, { 0: 'a b c' });
+  await eventually(() => {
+    assert.ok(asked(3) > before);
+  });
+});
+
 interface NearbyScene extends Pick<FetchScene, 'brokers' | 'owner'> {
   readonly log: FakeLog;
   /** How often a node was asked for the partition. */
@@ -81,11 +105,15 @@ interface NearbyScene extends Pick<FetchScene, 'brokers' | 'owner'> {
 }
 
 /** The leader, node 1, has sent the reader to node 3, which is in its zone. */
-async function readingNearby(t: TestContext): Promise<NearbyScene> {
-  const { brokers, logs, owner } = reading(t, 1, { rack: 'b' });
+async function readingNearby(
+  t: TestContext,
+  options: Partial<FetcherOptions> = {},
+): Promise<NearbyScene> {
+  const { brokers, logs, owner } = reading(t, 1, { rack: 'b', ...options });
   const [log] = logs;
   assert.ok(log !== undefined);
   log.replica = 3;
+  log.inSync = [1, 3];
   log.append('a');
   await until(owner, { 0: 'a' });
   const asked = (nodeId: number): number =>
