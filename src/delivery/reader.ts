@@ -60,8 +60,8 @@ export interface Budgets {
   readonly unpacked: IntakeBudget;
 }
 
-export function workerBudgets(): Budgets {
-  return { inFlight: new IntakeBudget(workerBudget), unpacked: new IntakeBudget(unpackedBudget) };
+export function workerBudgets(inFlight: WindowLimits = workerBudget): Budgets {
+  return { inFlight: new IntakeBudget(inFlight), unpacked: new IntakeBudget(unpackedBudget) };
 }
 
 /** Reads topics for the engine, and reports which partitions this worker gets and loses. */

@@ -9,6 +9,7 @@ import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import { observeReading } from '../kafka/consume/consume-metrics.ts';
 import { GroupLevel } from '../kafka/consume/group-level.ts';
 import { lagByTopic, oldestByTopic, unreadBefore } from '../kafka/consume/lag.ts';
+import type { WindowLimits } from '../kafka/consume/window.ts';
 import { objectiveMs } from '../event/limits.ts';
 import { asKafka } from '../kafka/produce/kafka-clock.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
@@ -59,6 +60,8 @@ export interface DeliveryDeps extends DeletionTimes {
   readonly attempts: KeptAttempts;
   readonly maxInFlight: number;
   readonly maxInFlightPerDestination: number;
+  /** The most that it reads ahead of all partitions together; default: what the heap has room for. */
+  readonly budget?: WindowLimits | undefined;
 }
 
 const idlePollMs = 10;
@@ -90,7 +93,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     engine.destinationChanged(id);
   });
 
-  const budgets = workerBudgets();
+  const budgets = workerBudgets(deps.budget);
   const read = (what: Reading): ConsumeLoop =>
     openReader({ ...deps, log }, { engine, events, budgets }, what);
   const dedicated = new DedicatedTopics({

@@ -16,11 +16,13 @@ import {
   type RoleParts,
   type RunningRole,
 } from './roles.ts';
-import type { DestinationPlan, Scenario } from './scenario.ts';
+import { deletionDelayMsOf, type DestinationPlan, type Scenario } from './scenario.ts';
 import { SimulatedProcess, type VirtualTime } from './virtual-time.ts';
 
 export const writeKey = 'wk_shop';
 const secondMs = 1_000;
+/** Until groups have settled, and everybody knows of configuration and deletions. */
+const startedMs = 10 * secondMs;
 const minuteMs = 60 * secondMs;
 /** How long a supervisor waits before it starts a process again that ended by itself. */
 const restartMs = 2 * secondMs;
@@ -78,6 +80,7 @@ export class SimulatedDeployment {
     this.endpoints = new SimulatedEndpoints(time, scenario);
     for (const { name, partitions, config } of this.topology.all)
       this.brokers.makeTopic(name, partitions, config);
+    for (const plan of scenario.destinations) this.makeDedicatedTopic(plan);
     const { destinationStatus, attempts } = this.topology.topics;
     this.brokers.chatter.add(destinationStatus).add(attempts);
     time.isSettled = () => this.brokers.isSettled && this.#isSettled();
@@ -86,6 +89,7 @@ export class SimulatedDeployment {
   /** Writes the configuration, then starts all processes. */
   async start(): Promise<void> {
     const { workers, routers, destinations } = this.#scenario;
+    this.time.liveThrough(startedMs);
     await this.#asOutside(async (kafka) => {
       this.#producer = await createProducer(kafka, {
         clock: this.time.clock,
@@ -108,7 +112,7 @@ export class SimulatedDeployment {
 
   /** @param version of the destination, which its name tells */
   async configure(
-    { id, urls, maxInFlight, rateLimit }: DestinationPlan,
+    { id, urls, maxInFlight, rateLimit, dedicatedPartitions }: DestinationPlan,
     version: number,
   ): Promise<void> {
     const destination: Destination = {
@@ -119,11 +123,19 @@ export class SimulatedDeployment {
       enabled: true,
       webhooks: urls.map(({ url }) => ({ url, headers: {} })),
       payload: 'standard',
-      topic: 'shared',
+      topic: dedicatedPartitions === undefined ? 'shared' : 'dedicated',
+      ...(dedicatedPartitions === undefined ? {} : { partitions: dedicatedPartitions }),
       ...(maxInFlight === undefined ? {} : { maxInFlight }),
       ...(rateLimit === undefined ? {} : { rateLimit }),
     };
     await this.write(this.#configRecord(destination));
+  }
+
+  /** If its destination has one. */
+  makeDedicatedTopic({ id, dedicatedPartitions }: DestinationPlan): void {
+    if (dedicatedPartitions === undefined) return;
+    const { name, partitions, config } = this.topology.dedicatedTopic(id, dedicatedPartitions);
+    this.brokers.makeTopic(name, partitions, config);
   }
 
   partsFor(process: SimulatedProcess, index: number = 0): RoleParts {
@@ -251,10 +263,14 @@ export class SimulatedDeployment {
 
   #start({ kind, index }: Slot, process: SimulatedProcess): Promise<RunningRole> {
     const parts = this.partsFor(process, index);
-    const { maxInFlight } = this.#scenario;
-    return kind === 'router'
-      ? startSimulatedRouter(parts)
-      : startSimulatedWorker(parts, { sender: this.endpoints.senderFor(process), maxInFlight });
+    if (kind === 'router') return startSimulatedRouter(parts);
+    const { maxInFlight, budget } = this.#scenario;
+    return startSimulatedWorker(parts, {
+      sender: this.endpoints.senderFor(process),
+      maxInFlight,
+      deletionDelayMs: deletionDelayMsOf(this.#scenario),
+      budget,
+    });
   }
 
   #crashed(slot: Slot, process: SimulatedProcess, error: unknown): void {

@@ -3,8 +3,14 @@ import { fenceMs } from '../../../src/resources/fence/fence.ts';
 import { timeoutMs, type Attempt } from './endpoints.ts';
 import type { Ledger } from './ledger.ts';
 import { operatorRules } from './operator-rules.ts';
-import { deletionDelayMs, retryWindowMs } from './roles.ts';
-import { hidesKafka, type EndpointPlan, type Fault, type Scenario } from './scenario.ts';
+import { retryWindowMs } from './roles.ts';
+import {
+  deletionDelayMsOf,
+  hidesKafka,
+  type EndpointPlan,
+  type Fault,
+  type Scenario,
+} from './scenario.ts';
 
 /** A promise that was broken. */
 export interface Violation {
@@ -22,8 +28,6 @@ export interface Aftermath {
 
 export type Rule = (aftermath: Aftermath) => Iterable<string>;
 
-/** When `deleted` is told: no older event of the user may be in flight then. */
-const deletionMs = fenceMs({ deletionDelayMs, deliveryTimeoutMs: timeoutMs });
 const mostNamed = 5;
 /** An event is tried at least this often: the longest tier, its spread, and a deferral behind a breaker. */
 const chanceMs = 90 * 60_000;
@@ -57,7 +61,12 @@ export const rules: Readonly<Record<string, Rule>> = {
       if (!ledger.calls.has(messageId)) yield messageId;
   },
 
-  'nothing is sent after the deletion of its user': function* ({ deployment, ledger }) {
+  'nothing is sent after the deletion of its user': function* ({ scenario, deployment, ledger }) {
+    // When `deleted` is told: no older event of the user may be in flight then.
+    const deletionMs = fenceMs({
+      deletionDelayMs: deletionDelayMsOf(scenario),
+      deliveryTimeoutMs: timeoutMs,
+    });
     for (const attempt of deployment.endpoints.attempts) {
       const call = ledger.calls.get(attempt.messageId);
       if (call?.acceptedMs === undefined) continue;

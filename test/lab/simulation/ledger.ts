@@ -22,6 +22,14 @@ export interface GivenUp {
   readonly redrivenMs: number | undefined;
 }
 
+/** How long an event took that its endpoint has taken. */
+export interface Wait {
+  readonly user: string;
+  /** When its call was accepted. */
+  readonly fromMs: number;
+  readonly forMs: number;
+}
+
 /** What was accepted, and what has become of it. */
 export class Ledger {
   readonly calls: Map<string, AcceptedCall> = new Map();
@@ -30,6 +38,8 @@ export class Ledger {
     new Map();
   /** Of events in the dead-letter topic, by `destination message`. */
   readonly letters: Map<string, GivenUp> = new Map();
+  /** `destination message` of events that were in a topic when it was deleted, and that no worker had finished. */
+  readonly lost: Set<string> = new Set();
   readonly sentAgain: SentAgain;
   readonly #deployment: SimulatedDeployment;
   readonly #brokers: SimulatedBrokers;
@@ -63,6 +73,7 @@ export class Ledger {
       if (call.acceptedMs === undefined || this.wasDeleted(call)) continue;
       for (const id of destinationIds) {
         const name = `${id} ${call.messageId}`;
+        if (this.lost.has(name)) continue;
         if (this.endedMs(name) < (this.sentAgain.lastMs(name) ?? 0)) open.push(name);
       }
     }
@@ -75,14 +86,13 @@ export class Ledger {
     return Math.max(takenMs, this.letters.get(name)?.atMs ?? -1);
   }
 
-  /** How long each event took that its endpoint has taken. */
-  waitsMs(destinationId: string): number[] {
-    const waits = new Map<string, number>();
+  waits(destinationId: string): Wait[] {
+    const waits = new Map<string, Wait>();
     for (const { isTaken, atMs, ...attempt } of this.#endpoints.attempts) {
       if (!isTaken || attempt.destinationId !== destinationId) continue;
-      const acceptedMs = this.calls.get(attempt.messageId)?.acceptedMs;
-      if (acceptedMs !== undefined && !waits.has(attempt.messageId))
-        waits.set(attempt.messageId, atMs - acceptedMs);
+      const { user = '', acceptedMs: fromMs } = this.calls.get(attempt.messageId) ?? {};
+      if (fromMs !== undefined && !waits.has(attempt.messageId))
+        waits.set(attempt.messageId, { user, fromMs, forMs: atMs - fromMs });
     }
     return [...waits.values()];
   }
@@ -151,6 +161,9 @@ export class Ledger {
       ...[topics.delivery, ...retryTiersMs.map((tier) => this.#topology.retryTopic(tier))].map(
         (topic) => [groups.delivery, topic] as const,
       ),
+      ...[...this.#brokers.topics.keys()]
+        .filter((topic) => this.#topology.dedicatedDestination(topic) !== undefined)
+        .map((topic) => [this.#topology.deliveryGroup(topic), topic] as const),
     ];
     return places.flatMap(([groupId, topic]) => {
       const { commits } = this.#brokers.group(groupId);
@@ -160,6 +173,16 @@ export class Ledger {
         return left > 0 ? [`${topic}/${index}: ${left}`] : [];
       });
     });
+  }
+
+  /** A topic is about to be deleted, with what is in it. */
+  loses(topic: string): void {
+    const { commits } = this.#brokers.group(this.#topology.deliveryGroup(topic));
+    for (const partition of this.#brokers.topics.get(topic)?.partitions ?? []) {
+      const from = commits.get(`${topic}/${partition.index}`)?.offset ?? 0;
+      for (const { envelope } of eventsIn(partition, from))
+        this.lost.add(`${envelope.destinationId} ${envelope.messageId}`);
+    }
   }
 
   #readLetters(): void {

@@ -85,11 +85,9 @@ async function runMany(): Promise<number> {
 async function tellLeast({ seed, result }: SeedRun): Promise<void> {
   const rule = result.violations[0]?.rule;
   const breaksIt = async (candidate: Scenario): Promise<boolean> => {
-    const violations =
-      rule === neighbourRule
-        ? await neighboursHurt(candidate)
-        : (await simulate(candidate)).violations;
-    return violations.some((each) => each.rule === rule);
+    const { violations, waits } = await simulate(candidate);
+    const all = rule === neighbourRule ? await neighboursHurt(candidate, waits) : violations;
+    return all.some((each) => each.rule === rule);
   };
   const least = await shrink(makeScenario(seed), breaksIt, mostShrinkRuns);
   const folder = new URL('../../../.cache/simulate/', import.meta.url);
@@ -108,7 +106,7 @@ async function tellOne(scenario: Scenario): Promise<number> {
   const left = told.length - mostTold;
   if (left > 0 && values.seed === undefined) told.splice(0, left, `(${left} lines before)`);
   console.log(told.join('\n'));
-  const violations = [...result.violations, ...(await neighboursHurt(scenario))];
+  const violations = [...result.violations, ...(await neighboursHurt(scenario, result.waits))];
   for (const { rule, what } of violations) console.log(`BROKEN: ${rule}: ${what}`);
   console.log(`fingerprint ${result.fingerprint}`);
   return violations.length === 0 ? 0 : 1;

@@ -7,8 +7,10 @@ import type { Weather } from './kafka/weather.ts';
 import { makeOrdinaryDay } from './ordinary-day.ts';
 import { withOperators } from './operator-plans.ts';
 import {
+  days,
   troubleKinds,
   type Burst,
+  type Day,
   type DestinationPlan,
   type EndpointPlan,
   type Fault,
@@ -171,7 +173,8 @@ export function makeScenario(seed: number): Scenario {
   });
   const scenario = withOperators(isolated);
   if (isCrowd(seed)) return makeCrowd(seededRandom(seed * 15_485_863 + 3), scenario);
-  if (isOrdinaryDay(seed)) return makeOrdinaryDay(seededRandom(seed * 49_979_687 + 7), scenario);
+  const day = dayOf(seed);
+  if (day !== undefined) return makeOrdinaryDay(day, seededRandom(seed * 49_979_687 + 7), scenario);
   const audience = makeAudience(seed, at);
   return audience === undefined ? scenario : { ...scenario, audience };
 }
@@ -184,12 +187,14 @@ export function isCrowd(seed: number): boolean {
   return seed % crowdEach === 0;
 }
 
-/** Its events take as long as those of ten scenarios. */
-const ordinaryDayEach = 67;
+/** Each so many seeds are an ordinary day, each kind in turn. None of these seeds is a short one. */
+const dayEach = 16;
+const dayAt = 11;
 
-/** Whether the seed's scenario has many customers who are gone, and nothing else goes wrong. */
-export function isOrdinaryDay(seed: number): boolean {
-  return seed % ordinaryDayEach === 0;
+/** The kind of ordinary day that the seed's scenario is, if it is one. */
+function dayOf(seed: number): Day | undefined {
+  if (seed % dayEach !== dayAt) return undefined;
+  return days[Math.floor(seed / dayEach) % days.length];
 }
 
 export const faultKinds = [

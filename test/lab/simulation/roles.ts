@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import { startDelivery } from '../../../src/delivery/worker.ts';
 import type { KafkaClient } from '../../../src/kafka/client.ts';
+import type { WindowLimits } from '../../../src/kafka/consume/window.ts';
 import { createProducer } from '../../../src/kafka/produce/producer.ts';
 import { startNotices } from '../../../src/notices/notices.ts';
 import type { Logger } from '../../../src/ops/log.ts';
@@ -29,8 +30,6 @@ export interface RunningRole {
 }
 
 const graceMs = 15_000;
-/** The shortest that is allowed: what is sent too late has the most time to be. */
-export const deletionDelayMs = 5_000;
 const hourMs = 3_600_000;
 export const retryWindowMs: number = 4 * hourMs;
 const dedupeWindowMs = 10 * 60_000;
@@ -56,13 +55,19 @@ export async function startSimulatedRouter(parts: RoleParts): Promise<RunningRol
 
 export async function startSimulatedWorker(
   parts: RoleParts,
-  settings: { readonly sender: Sender; readonly maxInFlight: number },
+  settings: {
+    readonly sender: Sender;
+    readonly maxInFlight: number;
+    readonly deletionDelayMs: number;
+    /** Undefined: as much as in production. */
+    readonly budget: WindowLimits | undefined;
+  },
 ): Promise<RunningRole> {
   const metrics = new Registry();
   const config = await startConfig({ ...parts, secretKeys: {} });
   const producer = await createProducer(parts.kafka, parts);
   const [fence, pauses] = await Promise.all([
-    startFence(parts, deletionDelayMs),
+    startFence(parts, settings.deletionDelayMs),
     followPauses(parts),
   ]);
   const all = { ...parts, metrics, config, producer, fence, pauses };
@@ -71,7 +76,6 @@ export async function startSimulatedWorker(
     ...all,
     ...settings,
     deliveryTimeoutMs,
-    deletionDelayMs,
     retryWindowMs,
     maxAgeMs: 72 * hourMs,
     attempts: 'all',

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { neighboursHurt } from './neighbours.ts';
-import { isCrowd, isOrdinaryDay, makeScenario } from './make-scenario.ts';
+import { isCrowd, makeScenario } from './make-scenario.ts';
 import { simulate, type Result } from './simulate.ts';
 
 export interface SeedRun {
@@ -47,14 +47,15 @@ export async function runSeeds(
   await Promise.all(Array.from({ length: Math.min(jobs, count) }, work));
 }
 
-/** Each so many seeds, and each crowd and ordinary day, it is compared with itself without the troubles of its endpoints. */
+/** Each so many seeds, and each crowd and ordinary day, it is compared with itself without its troubles. */
 const comparedEach = 10;
 
 async function runSeed(seed: number): Promise<Result> {
   const scenario = makeScenario(seed);
-  const result = await simulate(scenario);
-  if (seed % comparedEach !== 0 && !isCrowd(seed) && !isOrdinaryDay(seed)) return result;
-  return { ...result, violations: [...result.violations, ...(await neighboursHurt(scenario))] };
+  const { waits, ...result } = await simulate(scenario);
+  if (seed % comparedEach !== 0 && !isCrowd(seed) && scenario.day === undefined) return result;
+  const hurt = await neighboursHurt(scenario, waits);
+  return { ...result, violations: [...result.violations, ...hurt] };
 }
 
 if (process.send !== undefined && import.meta.main)

@@ -1,3 +1,4 @@
+import type { WindowLimits } from '../../../src/kafka/consume/window.ts';
 import type { Weather } from './kafka/weather.ts';
 
 /** What happens in one run, as plain data: a seed makes it, and a shorter one of a failing run is found by leaving things out. */
@@ -14,19 +15,41 @@ export interface Scenario {
   readonly faults: readonly Fault[];
   /** Each process is in the rack of one of the nodes, and reads from it if it can. */
   readonly hasRacks?: boolean;
-  /** What healthy destinations feel of others is measured more strictly. */
-  readonly isOrdinaryDay?: boolean;
+  /** What healthy destinations feel of it is measured more strictly. */
+  readonly day?: Day;
+  /** What a worker may have in flight; undefined: as much as in production. */
+  readonly budget?: WindowLimits;
+  /** Undefined: the shortest that is allowed, with which what is sent too late has the most time to be. */
+  readonly deletionDelayMs?: number;
   /** Undefined: there is none. */
   readonly audience?: AudiencePlan | undefined;
   /** When the last burst and fault is over. */
   readonly troubledMs: number;
 }
 
+export function deletionDelayMsOf({ deletionDelayMs = 5_000 }: Scenario): number {
+  return deletionDelayMs;
+}
+
+/** What an ordinary day has beside healthy destinations. */
+export const days = [
+  'dead customers',
+  'backlog',
+  'unwritable topic',
+  'lost broker',
+  'many resumed',
+  'applied again',
+] as const;
+
+export type Day = (typeof days)[number];
+
 export interface DestinationPlan {
   readonly id: string;
   readonly urls: readonly EndpointPlan[];
   readonly maxInFlight: number | undefined;
   readonly rateLimit: number | undefined;
+  /** Undefined: its events are in the topics that all share. */
+  readonly dedicatedPartitions?: number;
 }
 
 export interface EndpointPlan {
@@ -122,7 +145,20 @@ export type Fault = { readonly atMs: number } & (
     }
   | { readonly kind: 'move leaders' }
   | { readonly kind: 'weather'; readonly weather: Weather; readonly forMs: number }
+  | {
+      /** Nobody can write to the dedicated topic of a destination, or to one of its partitions. */
+      readonly kind: 'unwritable';
+      readonly destination: number;
+      readonly how: 'was deleted' | 'no right' | 'no leader';
+      readonly forMs: number;
+    }
   | { readonly kind: 'change'; readonly destination: number }
+  | {
+      /** Somebody applies the same configuration again and again. */
+      readonly kind: 'apply again';
+      readonly eachMs: number;
+      readonly forMs: number;
+    }
   | {
       /** An operator pauses a destination, and resumes it after that time. */
       readonly kind: 'pause';

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { partitionOf } from '../../../src/kafka/produce/partitioner.ts';
 import { silentLogger, type Logger } from '../../../src/ops/log.ts';
 import { deletionRecord } from '../../../src/resources/fence/deletion-record.ts';
 import { seededRandom } from '../../delivery/simulated-clock.ts';
@@ -6,7 +7,7 @@ import { SimulatedAudience } from './audience.ts';
 import { SimulatedDeployment } from './deployment.ts';
 import { judge, uncaughtRule, type Violation } from './invariants.ts';
 import { fairWeather } from './kafka/weather.ts';
-import { Ledger } from './ledger.ts';
+import { Ledger, type Wait } from './ledger.ts';
 import { SimulatedOperators } from './operators.ts';
 import type { Burst, Fault, Scenario, TopicKind } from './scenario.ts';
 import { sendCall } from './send-call.ts';
@@ -25,13 +26,16 @@ export interface Result {
   readonly livedMs: number;
   /** From the end of the last trouble until nothing was left. */
   readonly settledMs: number;
-  /** By destination: from when a call was accepted until the endpoint had the event. */
-  readonly waitsMs: Readonly<Record<string, Percentiles>>;
 }
 
-export interface Percentiles {
-  readonly p95: number;
-  readonly p99: number;
+/** What came of it, and how long the events of each destination took. */
+export interface Simulated extends Result {
+  readonly waits: ReadonlyMap<string, readonly PlacedWait[]>;
+}
+
+export interface PlacedWait extends Wait {
+  /** The brokers that have the topics' partitions which its user's events go through, if all destinations share these. */
+  readonly nodes: readonly number[];
 }
 
 export interface SimulateOptions {
@@ -54,7 +58,7 @@ export const mostSettleMs: number = 5.5 * hourMs;
 export async function simulate(
   scenario: Scenario,
   { tell, onlyFor }: SimulateOptions = {},
-): Promise<Result> {
+): Promise<Simulated> {
   const time = new VirtualTime(scenario.seed, seededRandom);
   const say = (who: string, what: string): void => {
     tell?.(`${((time.nowMs - time.startMs) / secondMs).toFixed(3)} ${who}: ${what}`);
@@ -111,7 +115,7 @@ export async function simulate(
       virtualMs: time.nowMs - time.startMs,
       livedMs: time.livedMs,
       settledMs,
-      waitsMs: Object.fromEntries(ids.map((id) => [id, percentiles(ledger.waitsMs(id))])),
+      waits: placedWaits(ids, ledger, deployment),
     };
   } finally {
     deployment?.audience?.close();
@@ -162,6 +166,7 @@ class Run {
     for (const nodeId of brokers.nodes.keys()) brokers.setNode(nodeId, 'up');
     if (brokers.withheld.size > 0) time.liveThrough(refusedMs);
     brokers.withheld.clear();
+    brokers.unwritable.clear();
     this.#deployment.reconnect();
     await time.pass(minuteMs);
   }
@@ -219,6 +224,9 @@ class Run {
         });
         return;
       }
+      case 'unwritable':
+        this.#makeUnwritable(fault);
+        return;
       case 'set clock': {
         const process = deployment.processOf('worker', fault.index);
         if (process !== undefined) process.clockSetByMs = fault.byMs;
@@ -259,12 +267,51 @@ class Run {
         if (plan !== undefined) void deployment.configure(plan, this.#changes);
         return;
       }
+      case 'apply again':
+        for (let afterMs = 0; afterMs < fault.forMs; afterMs += fault.eachMs)
+          time.after(afterMs, () => {
+            for (const plan of this.#scenario.destinations) void deployment.configure(plan, 0);
+          });
+        return;
       case 'pause':
       case 'redrive':
         deployment.operators?.perform(fault);
         return;
       case 'delete user':
         void this.#deleteUser(`u${fault.user}`);
+    }
+  }
+
+  #makeUnwritable({ destination, how, forMs }: Extract<Fault, { kind: 'unwritable' }>): void {
+    const { time, brokers, topology } = this.#deployment;
+    const plan = this.#scenario.destinations[destination];
+    if (plan?.dedicatedPartitions === undefined) return;
+    const { name } = topology.dedicatedTopic(plan.id);
+    time.happened();
+    const later = (mend: () => void): void => {
+      time.after(forMs, () => {
+        mend();
+        time.happened();
+        time.liveThrough(refusedMs);
+      });
+    };
+    switch (how) {
+      case 'was deleted':
+        this.#ledger.loses(name);
+        brokers.deleteTopic(name);
+        later(() => {
+          this.#deployment.makeDedicatedTopic(plan);
+        });
+        return;
+      case 'no right':
+        brokers.unwritable.add(name);
+        later(() => brokers.unwritable.delete(name));
+        return;
+      case 'no leader': {
+        const partition = brokers.topics.get(name)?.partitions[0];
+        partition?.loseLeader();
+        later(() => partition?.elect(brokers.isUp));
+      }
     }
   }
 
@@ -284,10 +331,20 @@ class Run {
   }
 }
 
-function percentiles(values: readonly number[]): Percentiles {
-  const sorted = values.toSorted((a, b) => a - b);
-  const at = (share: number): number => sorted[Math.floor(sorted.length * share)] ?? 0;
-  return { p95: at(0.95), p99: at(0.99) };
+function placedWaits(
+  ids: readonly string[],
+  ledger: Ledger,
+  { brokers, topology, time }: SimulatedDeployment,
+): Map<string, PlacedWait[]> {
+  const { ingest, delivery } = topology.topics;
+  const shared = [ingest, delivery].map((topic) => brokers.topics.get(topic)?.partitions ?? []);
+  const place = ({ user, fromMs, forMs }: Wait): PlacedWait => ({
+    user,
+    fromMs: fromMs - time.startMs,
+    forMs,
+    nodes: shared.flatMap((of) => of[partitionOf(user, of.length)]?.replicas ?? []),
+  });
+  return new Map(ids.map((id) => [id, ledger.waits(id).map(place)]));
 }
 
 /** Lets time pass until the work is done. */

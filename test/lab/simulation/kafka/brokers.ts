@@ -61,6 +61,8 @@ export class SimulatedBrokers extends MemoryBrokers<SimulatedPartition, Simulate
   readonly chatter: Set<string> = new Set();
   /** Nobody has a right to these any more, but to write to them. */
   readonly withheld: Set<string> = new Set();
+  /** Nobody has a right to write to these any more. */
+  readonly unwritable: Set<string> = new Set();
   /** What has been written where; before anybody has it but the leader. */
   onAppend: (topic: string, partition: number) => void = () => undefined;
   readonly transactions: SimulatedTransactions = new SimulatedTransactions(this);
@@ -215,6 +217,7 @@ export class SimulatedBrokers extends MemoryBrokers<SimulatedPartition, Simulate
     batch: Buffer,
     timeoutMs: number,
   ): Promise<Written> {
+    if (this.unwritable.has(partition.topic)) return refusedBatch('TOPIC_AUTHORIZATION_FAILED');
     if (partition.inSync.size < minInSync) return refusedBatch('NOT_ENOUGH_REPLICAS');
     const { time } = this;
     const appended = this.append(partition, batch);

@@ -106,6 +106,13 @@ export class SimulatedPartition extends MemoryLog {
     this.inSync.add(nodeId);
   }
 
+  /** No replica may lead it, although all are well. */
+  loseLeader(): void {
+    this.leader = -1;
+    this.#giveUp();
+    this.tellReaders();
+  }
+
   /** Somebody who is in sync leads from now on, with what it has; nobody, if none of them is up. */
   elect(isUp: (nodeId: number) => boolean): void {
     const former = this.leader;
