@@ -7,10 +7,15 @@ import { createGunzip } from 'node:zlib';
  * is read.
  */
 export function openText(file: string): Readable {
-  const bytes = createReadStream(file);
+  return unpacked(createReadStream(file), file);
+}
+
+/** The text of a file's bytes, which end with it: whoever reads its beginning alone leaves no file open. */
+export function unpacked(bytes: Readable, file: string): Readable {
   if (!file.endsWith('.gz')) return bytes;
   const text = createGunzip();
   bytes.once('error', (error) => text.destroy(error));
+  text.once('close', () => bytes.destroy());
   return bytes.pipe(text);
 }
 

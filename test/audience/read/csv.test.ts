@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { mkdir, symlink, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
-import { parseRecord } from '../../../src/audience/read/first-record.ts';
+import { firstBytes, parseRecord, unpacked } from '../../../src/audience/read/first-record.ts';
+import { eventually } from '../../harness/eventually.ts';
 import { reportOf, startReading } from './reading.ts';
 
 test('each id of a CSV file is a member once, and every rule has its number', async (t) => {
@@ -118,6 +121,17 @@ interface GzipHeader {
   readonly comment: string;
   readonly hasChecksum: true;
 }
+
+test('a gzip file is closed also where its beginning alone is read', async (t) => {
+  const { file } = await startReading(t);
+  // More than a pipe holds, so that the end of the file is not reached by itself.
+  const whole = gzipSync(randomBytes(1_000_000));
+  const bytes = createReadStream(await file('large.csv.gz', whole));
+  await firstBytes(unpacked(bytes, 'large.csv.gz'), 2);
+  await eventually(() => {
+    assert.ok(bytes.closed);
+  });
+});
 
 test('a gzip file may have in its header all that RFC 1952 allows', async (t) => {
   const { file, members } = await startReading(t);
