@@ -207,5 +207,5 @@ test('one of a kind is said as one, and none as none', async () => {
   await postrider.run(['apply', '-f', '-'], { stdin: JSON.stringify(resources) });
   const { code, stdout, stderr } = await postrider.run(['status']);
   assert.equal(code, 0, stderr);
-  assert.match(stdout, /^1 destination: 1 ok$/m);
+  assert.match(stdout, /^1 destination: 1 unknown$/m);
 });

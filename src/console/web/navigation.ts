@@ -79,7 +79,9 @@ function encoded(text: string): string {
 }
 
 export const urlOf = {
-  home: base === '' ? '/' : base,
+  get home(): string {
+    return base === '' ? '/' : base;
+  },
   destination: (id: string): string => `${base}/destinations/${encoded(id)}`,
   event: (messageId: string, user?: string): string =>
     `${base}/events?message=${encoded(messageId)}${user === undefined ? '' : `&user=${encoded(user)}`}`,
