@@ -75,20 +75,36 @@ export function prepareCalls(
   return { records, rejections, oddities: oddities.found };
 }
 
-/** The bytes of a request's calls, which are looked for when the first call is rejected. */
+/**
+ * The bytes of a request's calls, which are looked for when the first call is rejected. A single call gets the type that
+ * its path has, if it does not say the same itself.
+ */
 class AsSent {
   readonly #submission: Submission;
+  readonly #addedType: string;
   #items: readonly Buffer[] | undefined = undefined;
 
+  /** Before the calls are changed. */
   constructor(submission: Submission) {
     this.#submission = submission;
+    const { calls, type } = submission;
+    const own = isObject(calls[0]) ? calls[0] : {};
+    // The last of several fields of one name counts.
+    const comma = Object.keys(own).length === 0 ? '' : ',';
+    this.#addedType = own['type'] === type ? '' : `${comma}"type":"${type}"`;
   }
 
   call(index: number): Buffer {
     const { body, type } = this.#submission;
-    if (type !== undefined) return body;
+    if (type !== undefined) return this.#withType(body);
     this.#items ??= batchItems(body);
     return this.#items[index] ?? body;
+  }
+
+  #withType(body: Buffer): Buffer {
+    if (this.#addedType === '') return body;
+    const end = body.lastIndexOf('}');
+    return Buffer.concat([body.subarray(0, end), Buffer.from(this.#addedType), body.subarray(end)]);
   }
 }
 

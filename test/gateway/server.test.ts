@@ -400,6 +400,18 @@ test('a rejected call keeps its bytes, alone, in a batch and among many', async 
   const alone = await createTestGateway();
   assertSuccess(await post(alone, call, { path: 'track' }), ['0 invalid-id']);
   assert.equal(String(rejectedRecords(alone)[0]?.value), call);
+  const bare = await createTestGateway();
+  for (const body of ['{"v":1e400}', '{"type":"page","v":1e400}\n', ' { }'])
+    assertSuccess(await post(bare, body, { path: 'track' }), ['0 no-event']);
+  // Who sends it to the router again has its type, which only the path said.
+  assert.deepEqual(
+    rejectedRecords(bare).map(({ value }) => String(value)),
+    [
+      '{"v":1e400,"type":"track"}',
+      '{"type":"page","v":1e400,"type":"track"}\n',
+      ' { "type":"track"}',
+    ],
+  );
   const batched = await createTestGateway();
   const batch = Array.from({ length: 30 }, () => call).join(' , ');
   const context = { locale: 'de' };
