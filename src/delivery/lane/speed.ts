@@ -5,8 +5,6 @@ const failuresInRow = 5;
 const slowMs = 1_000;
 /** Weight of the newest attempt. */
 const smoothing = 0.2;
-/** In an average over so many attempts that it tells of a few among them that hang. */
-const longSmoothing = 0.02;
 
 /**
  * Whether a lane takes long for each attempt. The slots of all slow lanes come out of a quarter that they
@@ -20,7 +18,6 @@ export class LaneSpeed {
   #failuresInRow = 0;
   #failingSinceMs: number | undefined;
   #averageMs = 0;
-  #longAverageMs = 0;
 
   started(nowMs: number): void {
     if (this.#inFlight === 0) this.#silentSinceMs = nowMs;
@@ -37,7 +34,6 @@ export class LaneSpeed {
     else this.#failingSinceMs = undefined;
     const tookMs = nowMs - startedMs;
     this.#averageMs += smoothing * (tookMs - this.#averageMs);
-    this.#longAverageMs += longSmoothing * (tookMs - this.#longAverageMs);
   }
 
   /** The request did not count as an attempt. */
@@ -46,9 +42,9 @@ export class LaneSpeed {
     this.#startsMs -= startedMs;
   }
 
-  /** Recent average time of an attempt. A few quick ones do not hide that others hang. */
+  /** Recent average time of an attempt. */
   get averageMs(): number {
-    return Math.max(this.#averageMs, this.#longAverageMs);
+    return this.#averageMs;
   }
 
   /** For how long none of the attempts in flight has ended, if that is twice as long as one usually takes; 0: it is not. */

@@ -46,7 +46,7 @@ export class Cursor implements TopicPartition, FetchPosition {
   leaderOnlyUntilMs = 0;
   /** The owner wants nothing now. */
   isPaused = false;
-  /** Its last turn, in which a fetch began with it or brought records of it; -1: it had none. */
+  /** The last one in which records of it came; -1: none did. */
   turn = -1;
   /** The cursor is in a fetch that is not answered yet. */
   isAsked = false;

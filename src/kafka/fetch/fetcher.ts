@@ -231,7 +231,7 @@ export class Fetcher {
   #wanted(nodeId: number, nowMs: number): readonly Cursor[] {
     if (this.#options.mayAsk?.() === false) return [];
     const wanted: Cursor[] = [];
-    // A broker fills its answer with the first cursors first, so whose turn was longest ago begins.
+    // A broker fills its answer with the first cursors first, so the one begins of which nothing came for longest.
     let first = 0;
     for (const cursor of this.#cursors) {
       if (cursor.isPaused || cursor.isAsked || cursor.brought !== undefined) continue;
@@ -239,8 +239,6 @@ export class Fetcher {
       if (cursor.turn < (wanted[first]?.turn ?? Infinity)) first = wanted.length;
       wanted.push(cursor);
     }
-    const leading = wanted[first];
-    if (leading !== undefined) leading.turn = this.#turn++;
     return first === 0 ? wanted : [...wanted.slice(first), ...wanted.slice(0, first)];
   }
 
@@ -280,12 +278,12 @@ export class Fetcher {
     }
     switch (verdict.kind) {
       case 'records':
+        cursor.turn = this.#turn++;
         if (this.#mustAskAgain(cursor, part)) return;
         if (!isFromLeader && cursor.contradiction !== undefined) {
           this.#leave(cursor, nodeId, cursor.contradiction);
           return;
         }
-        cursor.turn = this.#turn++;
         cursor.brought = {
           nodeId,
           records: new PartitionRecords(cursor, part.records, cursor.offset, part.aborted),

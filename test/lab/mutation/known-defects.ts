@@ -285,12 +285,6 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     find: 'const { obstacle } = records;',
     replace: 'const { problem: obstacle } = records;',
   },
-  'first-again': {
-    says: 'A fetch began with the same partition again and again, which filled every answer.',
-    file: 'src/kafka/fetch/fetcher.ts',
-    find: '    if (leading !== undefined) leading.turn = this.#turn++;\n',
-    replace: '',
-  },
   'partition-locks-gateway': {
     says: 'One partition of ingest without a leader made a gateway turn all requests away, for five seconds at a time.',
     file: 'src/gateway/ingest-writer.ts',
@@ -483,12 +477,6 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
     file: 'src/delivery/lane/hold.ts',
     find: "retryAfterMs === 0 && cause === 'status-429'",
     replace: 'false as boolean',
-  },
-  'quick-ones-hide-hanging': {
-    says: 'Where one attempt in twenty hung, the last few were mostly quick, so what waited behind events of its user filled the windows of others.',
-    file: 'src/delivery/lane/speed.ts',
-    find: 'Math.max(this.#averageMs, this.#longAverageMs)',
-    replace: 'this.#averageMs',
   },
   'kept-late': {
     says: 'An event of a paused destination whose copy was acknowledged after the resume was kept and forgotten.',
