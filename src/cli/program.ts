@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import tab from '@bomb.sh/tab/commander';
 import { Command } from 'commander';
-import { explainCommands, registerHelp } from './commands/help.ts';
 import { printable } from '../printable.ts';
+import { explainCommands, registerHelp } from './commands/help.ts';
 import type { Context } from './context.ts';
 
 type Register = (program: Command, context: Context) => void;
@@ -46,8 +46,13 @@ const answering: Loaders = {
 /**
  * The command that is wanted, or all of them where that is not the name of one: to load all takes longer than most
  * take to run. Wrong usage throws commander's error instead of ending the process.
+ * @param args those after the program's name
  */
-export async function createProgram(context: Context, wanted = ''): Promise<Command> {
+export async function createProgram(
+  context: Context,
+  args: readonly string[] = [],
+): Promise<Command> {
+  const [wanted = ''] = args;
   const { stdout, stderr } = context.terminal;
   const program = new Command('postrider')
     .description(
@@ -78,7 +83,12 @@ export async function createProgram(context: Context, wanted = ''): Promise<Comm
   for (const register of await load(running)) register(program, context);
   for (const register of await load(answering)) register(program, forAnswer);
   registerHelp(program, forAnswer);
-  tab(program, { completionCommandName: 'completion' });
+  const completions = tab(program, { completionCommandName: 'completion' });
+  // Shells ask with `complete -- WORD…`.
+  if (wanted === 'complete') {
+    const { completeValues } = await import('./completion.ts');
+    await completeValues(completions, program, args.slice(2), forAnswer);
+  }
   explainCommands(program);
   return program;
 }

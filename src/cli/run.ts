@@ -11,7 +11,7 @@ import { createProgram } from './program.ts';
  * @param args those after the program's name
  */
 export async function run(args: readonly string[], context: Context): Promise<number> {
-  const program = await createProgram(context, args[0]);
+  const program = await createProgram(context, args);
   try {
     await program.parseAsync(args, { from: 'user' });
     return 0;

@@ -41,10 +41,14 @@ async function ingested(): Promise<IncomingRecord[]> {
   return records;
 }
 
-async function produce(file: string, content: string | Buffer): Promise<Ended> {
+async function produce(
+  file: string,
+  content: string | Buffer,
+  ...options: readonly string[]
+): Promise<Ended> {
   const path = join(folder, file);
   await writeFile(path, content);
-  return postrider.run(['produce', '--source', 'shop', path]);
+  return postrider.run(['produce', '--source', 'shop', path, ...options]);
 }
 
 function identify(userId: string): string {
@@ -74,8 +78,12 @@ test('bad lines are named by number, the rest is sent, and the exit code says so
   const { code, stdout, stderr } = await produce(
     'bad.ndjson',
     [identify('a'), 'no JSON', identify('b'), '{"type":"identify"}', ''].join('\n'),
+    '-o',
+    'json',
   );
-  assert.deepEqual([code, stdout], [1, '2 calls sent\n']);
+  assert.equal(code, 1);
+  const told = { source: 'shop', sent: 2, bad: 2, stoppedEarly: false };
+  assert.deepEqual(JSON.parse(stdout), told);
   assert.match(stderr, /^line 2: The value is not JSON/m);
   assert.match(stderr, /^line 4: The call has neither a userId nor an anonymousId\.$/m);
   assert.match(stderr, /^postrider: 2 of 4 lines could not be sent, for the reasons above$/m);

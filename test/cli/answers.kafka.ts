@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 import { install } from '../harness/postrider.ts';
+import { collect, spawnCommand } from '../harness/run-command.ts';
 
 test('a role without topics ends with one sentence that says how to make them', async () => {
   const postrider = await install();
@@ -160,7 +161,7 @@ test('whatever prints data says it in JSON and YAML alike, and in tables', async
     assert.equal(await answer([...args, '--json']), await answer([...args, '-o', 'json']));
 });
 
-test('an id of a destination that is almost right is told with the right one', async () => {
+test('an id of a destination that is almost right is told with the right one, and completed', async () => {
   const postrider = await install();
   const run = async (args: readonly string[]): Promise<readonly [number | null, string]> => {
     const { code, stderr } = await postrider.run(args);
@@ -187,6 +188,18 @@ test('an id of a destination that is almost right is told with the right one', a
     /^no line matches since \d{4}-.*Z; use --since to look further back\nthere is no destination crn now; did you mean crm\?\n$/,
   );
   assert.doesNotMatch((await run(['attempts', 'crm']))[1], /there is no destination/);
+  const environment = { PATH: process.env['PATH'] ?? '', ...postrider.environment };
+  for (const words of [
+    ['pause', 'c'],
+    ['get', 'destination', ''],
+    ['dead-letters', 'list', '--destination', 'c'],
+  ]) {
+    // The library writes to the process itself.
+    const child = spawnCommand(['complete', '--', ...words], environment);
+    const stdout = collect(child.stdout);
+    await once(child, 'close');
+    assert.deepEqual(stdout().split('\n'), ['crm\t', ':4', ''], words.join(' '));
+  }
 });
 
 test('one of a kind is said as one, and none as none', async () => {

@@ -48,7 +48,7 @@ describe('help', () => {
 
   for (const name of ['status', 'pause', 'topics', 'dead-letters'])
     test(`of ${name} is the same where the other commands are not loaded`, async () => {
-      const alone = await createProgram(createContext({}), name);
+      const alone = await createProgram(createContext({}), [name]);
       assert.deepEqual(
         alone
           .createHelp()
@@ -129,13 +129,15 @@ describe('completion', () => {
       .map((line) => line.split(' '));
   };
 
-  test('in bash knows commands, options, and what an option may be', async () => {
-    const [command, option, value, all] = await complete(
+  test('in bash knows commands, options, what an option may be, and files', async () => {
+    const [command, option, value, files, all] = await complete(
       'dead-letters,re',
       'dead-letters,list,--re',
       'get,source,-o,y',
+      'apply,-f,test/cli/hel',
       '',
     );
+    assert.deepEqual(files, ['test/cli/help.test.ts']);
     assert.deepEqual([command, option, value], [['redrive'], ['--reason'], ['yaml']]);
     assert.ok(all?.includes('audience-sync'));
   });

@@ -56,6 +56,15 @@ test('staff log in by a token, and a customer by a link that console-link prints
     const [, id = ''] = /--revoke (\w+)/.exec(stderr) ?? [];
     const listed = await postrider.run(['console-link', '--list'], { env });
     assert.match(listed.stdout, new RegExp(`^${id} +crm +no +\\d{4}-.* system user `, 'm'));
+    const asJson = await postrider.run(['console-link', 'billing', '-o', 'json'], { env });
+    const other = JSON.parse(asJson.stdout) as { readonly id: string; readonly url: string };
+    assert.ok(other.url.startsWith(`${role.consoleUrl}/l/`), asJson.stdout);
+    await postrider.run(['delete', 'destination', 'billing', '--yes']);
+    const left = await postrider.run(['console-link', '--list', '-o', 'json'], { env });
+    assert.deepEqual(
+      (JSON.parse(left.stdout) as { readonly id: string }[]).map((each) => each.id),
+      [id],
+    );
     assert.equal((await postrider.run(['console-link', '--revoke', id], { env })).code, 0);
     await eventually(async () => {
       assert.equal((await customer.get('/api/v1/destinations/crm')).status, 401);
@@ -77,6 +86,8 @@ test('staff log in by a token, and a customer by a link that console-link prints
           ['vera', undefined, 'log-in', undefined, undefined],
           ['command', 'command-line', 'make-link', 'crm', undefined],
           ['link', undefined, 'open-link', 'crm', undefined],
+          ['command', 'command-line', 'make-link', 'billing', undefined],
+          ['command', 'command-line', 'delete', undefined, undefined],
           ['command', 'command-line', 'revoke-link', 'crm', undefined],
           ['command', 'command-line', 'pause', 'crn', undefined],
           ['command', 'command-line', 'pause', 'crn', 'refused'],

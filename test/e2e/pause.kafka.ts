@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { Resumed } from '../../src/cli/commands/resume.ts';
 import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
@@ -68,6 +69,8 @@ test('a paused destination gets nothing and loses nothing; resumed, it gets what
     /^destination crm is paused: its events are kept for 14d, and `postrider resume crm` sends them$/m,
   );
   assert.match(await run(['pause', 'crm']), /^destination crm is paused already, since \S+Z$/m);
+  const again = JSON.parse(await run(['pause', 'crm', '-o', 'json'])) as Record<string, unknown>;
+  assert.equal(again['wasPaused'], true);
   await eventually(async () => {
     assert.match(await run(['status']), /^crm +paused /m);
   });
@@ -164,7 +167,12 @@ test('different destinations are resumed at the same time, and each gets what is
   await eventually(() => {
     assert.match(slow.stdout(), /^destination crm is resumed/m);
   });
-  await run(['resume', 'ads']);
+  const { destinations, sent } = JSON.parse(await run(['resume', 'ads', '-o', 'json'])) as Resumed;
+  assert.deepEqual(
+    destinations.map(({ destination, isLeft }) => [destination, isLeft]),
+    [['ads', false]],
+  );
+  assert.ok(sent >= 1, String(sent));
   await eventually(() => {
     assert.equal(arrivals('ads', 'quick-1'), 1);
   });

@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
 import {
   CustomerLinks,
+  isGone,
   linkDurations,
   madeLink,
   makeLink,
@@ -12,25 +13,38 @@ import { decodeAuditEntry } from '../../event/audit-entry.ts';
 import { loadFollower } from '../../kafka/follow/follower.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
-import { requireDestination } from '../../resources/find-destination.ts';
+import { findDestination, requireDestination } from '../../resources/find-destination.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { formatTable } from '../../resources/table.ts';
 import { notSet } from '../../settings/misspelt.ts';
 import { settingsTable } from '../../settings/table.ts';
 import { writeAudit } from '../audit.ts';
 import type { Context } from '../context.ts';
+import { isForPrograms, present, withOutput, type OutputOptions } from '../terminal/output.ts';
 
-interface Options {
+interface Options extends OutputOptions {
   readonly expires: number;
   readonly bodies?: true;
   readonly list?: true;
   readonly revoke?: string;
 }
 
+/** A link in the list. */
+interface LinkLine {
+  readonly id: string;
+  readonly destination: string;
+  readonly bodies: boolean;
+  /** ISO 8601, as `made` is. */
+  readonly until: string;
+  readonly made: string;
+  /** Whoever made it, and the name that they go by. */
+  readonly by: string;
+  readonly name: string | null;
+}
+
 /** `postrider console-link`: what a customer sees of their own destination. */
 export function registerConsoleLink(program: Command, context: Context): void {
-  program
-    .command('console-link')
+  withOutput(program.command('console-link'))
     .description('print a link that shows a customer one destination in the console, read-only')
     .argument('[destination]')
     .addOption(
@@ -42,8 +56,8 @@ export function registerConsoleLink(program: Command, context: Context): void {
     .option('--list', 'print the links that work, of one destination or all')
     .option('--revoke <id>', 'end a link, and every session that was begun with it')
     .action(async (destination: string | undefined, options: Options) => {
-      if (options.revoke !== undefined) await revoke(context, options.revoke);
-      else if (options.list === true) await list(context, destination);
+      if (options.revoke !== undefined) await revoke(context, options.revoke, options);
+      else if (options.list === true) await list(context, destination, options);
       else if (destination === undefined)
         throw new PostriderError('usage', 'name a destination, or give --list or --revoke');
       else await printLink(context, destination, options);
@@ -53,7 +67,7 @@ export function registerConsoleLink(program: Command, context: Context): void {
 async function printLink(
   context: Context,
   destination: string,
-  { expires, bodies }: Options,
+  { expires, bodies, output }: Options,
 ): Promise<void> {
   const { kafka, log, settings, environment } = context;
   const { consoleUrl } = settings;
@@ -66,36 +80,78 @@ async function printLink(
   const untilMs = systemClock.now() + expires;
   const { path, link } = makeLink({ destination, uid, bodies: bodies === true, untilMs });
   await writeAudit(context, madeLink(link));
-  context.print(new URL(path, consoleUrl).href);
+  const url = new URL(path, consoleUrl).href;
   const until = new Date(untilMs).toISOString();
+  const data = { id: link.id, destination, url, bodies: link.bodies, until };
+  context.print(
+    present(
+      output,
+      () => data,
+      () => url,
+    ),
+  );
   context.note(
     `anyone with this link can see destination ${destination} until ${until}; \`postrider console-link --revoke ${link.id}\` ends it`,
   );
 }
 
-async function list(context: Context, destination: string | undefined): Promise<void> {
+async function list(
+  context: Context,
+  destination: string | undefined,
+  options: OutputOptions,
+): Promise<void> {
+  const { kafka, log } = context;
+  const topology = await context.topology();
+  const stored = await readStoredResources({ kafka, topology, log });
   const all = (await readLinks(context)).list(systemClock.now());
-  const wanted = all.filter(
-    (link) => destination === undefined || link.destination === destination,
-  );
-  const rows = wanted.map(({ id, bodies, untilMs, at, user, name, ...link }) => [
-    id,
-    link.destination,
-    bodies ? 'yes' : 'no',
-    new Date(untilMs).toISOString(),
-    at,
-    name === undefined ? user : `${name} (${user})`,
-  ]);
-  if (rows.length === 0) context.note('no link works');
-  else context.print(formatTable(['ID', 'DESTINATION', 'BODIES', 'UNTIL', 'MADE', 'BY'], rows));
+  const wanted = all
+    .filter((link) => destination === undefined || link.destination === destination)
+    .filter((link) => !isGone(link, (id) => findDestination(stored, id)))
+    .map(({ id, bodies, untilMs, at, user, name = null, ...link }) => ({
+      id,
+      destination: link.destination,
+      bodies,
+      until: new Date(untilMs).toISOString(),
+      made: at,
+      by: user,
+      name,
+    }));
+  if (wanted.length === 0) context.note('no link works');
+  if (wanted.length > 0 || isForPrograms(options))
+    context.print(
+      present(
+        options.output,
+        () => wanted,
+        () => tableOf(wanted),
+      ),
+    );
 }
 
-async function revoke(context: Context, id: string): Promise<void> {
+function tableOf(links: readonly LinkLine[]): string {
+  const rows = links.map(({ id, destination, bodies, until, made, by, name }) => [
+    id,
+    destination,
+    bodies ? 'yes' : 'no',
+    until,
+    made,
+    name === null ? by : `${name} (${by})`,
+  ]);
+  return formatTable(['ID', 'DESTINATION', 'BODIES', 'UNTIL', 'MADE', 'BY'], rows);
+}
+
+async function revoke(context: Context, id: string, { output }: OutputOptions): Promise<void> {
   const link = (await readLinks(context)).get(id, systemClock.now());
   if (link === undefined)
     throw new PostriderError('not-found', `no link ${id} works; --list prints those that do`);
   await writeAudit(context, revokedLink(link));
-  context.print(`link ${id} of destination ${link.destination} is revoked`);
+  const { destination } = link;
+  context.print(
+    present(
+      output,
+      () => ({ id, destination, revoked: true }),
+      () => `link ${id} of destination ${destination} is revoked`,
+    ),
+  );
 }
 
 async function readLinks(context: Context): Promise<CustomerLinks> {

@@ -100,7 +100,7 @@ const details: Readonly<Record<string, string>> = {
   resume:
     'Sends the kept events at --rate; new events go out as usual. Several destinations take hardly longer than one. You can stop it at any time and run it again.',
   'console-link':
-    'Needs CONSOLE_SESSION_KEY and CONSOLE_URL as the console has them. Another CONSOLE_SESSION_KEY ends all links.',
+    'Needs CONSOLE_URL as the console has it, and no key. --list prints the links that work, and --revoke ends one.',
   'dead-letters redrive':
     'Select by options or name places. Reports the outcome of what it sent. You can stop it at any time and run it again: it leaves out what it already sent.',
   'rejected redrive':

@@ -14,37 +14,57 @@ import type { Topology } from '../../topology.ts';
 import { timeToEnd, withProducer } from '../connect/with-producer.ts';
 import { audited } from '../audit.ts';
 import type { Context } from '../context.ts';
+import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 
 /** `postrider pause`: nothing is sent to a destination until `resume`, and nothing is lost. */
 export function registerPause(program: Command, context: Context): void {
-  program
-    .command('pause')
+  withOutput(program.command('pause'))
     .description('send nothing to a destination until you resume it')
     .argument('<destination>')
-    .action((id: string) =>
-      audited(context, { action: 'pause', destination: id }, () => pause(context, id)),
-    );
+    .action(async (id: string, { output }: OutputOptions) => {
+      const done = await audited(context, { action: 'pause', destination: id }, () =>
+        pause(context, id),
+      );
+      const { since, failingSince = null } = done.pause;
+      const { wasPaused, keptForMs } = done;
+      const data = { destination: id, since, failingSince, wasPaused, keptForMs };
+      context.print(
+        present(
+          output,
+          () => data,
+          () => pausedText(id, done),
+        ),
+      );
+    });
+}
+
+interface Paused {
+  readonly pause: Pause;
+  /** It had begun before. */
+  readonly wasPaused: boolean;
+  readonly keptForMs: number;
+}
+
+function pausedText(id: string, { pause, wasPaused, keptForMs }: Paused): string {
+  if (wasPaused) return `destination ${id} is paused already, since ${sinceText(pause)}`;
+  return `destination ${id} is paused: its events are kept for ${formatDuration(keptForMs)}, and \`postrider resume ${id}\` sends them`;
 }
 
 /** @throws PostriderError `not-found` */
-export async function pause(context: Context, id: string): Promise<void> {
+export async function pause(context: Context, id: string): Promise<Paused> {
   const { topology, destinations } = await knownFor(context, [id]);
   const [destination = { id }] = destinations;
   const known = await readPauses(context.kafka, topology);
   const before = known.get(destination);
-  if (before !== undefined) {
-    context.print(`destination ${id} is paused already, since ${sinceText(before)}`);
-    return;
-  }
+  const keptForMs = topology.pausedRetentionMs;
+  if (before !== undefined) return { pause: before, wasPaused: true, keptForMs };
   const { pauses } = topology.topics;
+  const begun = known.begin(destination, systemClock.now());
   await writePauses(context, [
-    pauseRecord(pauses, destination, known.begin(destination, systemClock.now())),
+    pauseRecord(pauses, destination, begun),
     resumedRecord(pauses, destination, undefined),
   ]);
-  const keptFor = formatDuration(topology.pausedRetentionMs);
-  context.print(
-    `destination ${id} is paused: its events are kept for ${keptFor}, and \`postrider resume ${id}\` sends them`,
-  );
+  return { pause: begun, wasPaused: false, keptForMs };
 }
 
 interface Known {

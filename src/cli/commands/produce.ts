@@ -9,18 +9,18 @@ import { systemClock } from '../../ops/clock.ts';
 import { findSource } from '../../resources/find-source.ts';
 import type { Context } from '../context.ts';
 import { counted } from '../terminal/counted.ts';
+import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 import type { StatusLine } from '../terminal/status-line.ts';
 import { whyUnreadable } from '../terminal/unreadable.ts';
 import { timeToEnd, withProducer } from '../connect/with-producer.ts';
 
-interface ProduceOptions {
+interface ProduceOptions extends OutputOptions {
   readonly source: string;
 }
 
 /** `postrider produce`: history and other bulk, straight to the ingest topic. */
 export function registerProduce(program: Command, context: Context): void {
-  program
-    .command('produce')
+  withOutput(program.command('produce'))
     .description('import calls from a file, one JSON call per line, into the ingest topic')
     .requiredOption('--source <id>', 'the source that the calls come from')
     .addArgument(new Argument('[file]', 'NDJSON file, optionally gzipped').default('-', 'stdin'))
@@ -73,10 +73,18 @@ async function produce(context: Context, file: string, options: ProduceOptions):
   } finally {
     status.stop();
   }
-  context.print(`${counted(progress.sent, 'call')} sent`);
+  const { sent, bad } = progress;
+  const data = { source: source.id, sent, bad, stoppedEarly: stopping.aborted };
+  context.print(
+    present(
+      options.output,
+      () => data,
+      () => `${counted(sent, 'call')} sent`,
+    ),
+  );
   if (stopping.aborted) throw new PostriderError('stopped', `stopped early, ${progress.placeText}`);
-  if (progress.bad > 0) {
-    const lines = `${progress.bad} of ${counted(progress.sent + progress.bad, 'line')}`;
+  if (bad > 0) {
+    const lines = `${bad} of ${counted(sent + bad, 'line')}`;
     throw new PostriderError('input-invalid', `${lines} could not be sent, for the reasons above`);
   }
 }

@@ -15,12 +15,18 @@ import { rateOption } from '../letters/options.ts';
 import { alone } from '../letters/redrive.ts';
 import { confirm } from '../terminal/confirm.ts';
 import { counted } from '../terminal/counted.ts';
+import {
+  isForPrograms,
+  present,
+  withOutput,
+  withoutPrinting,
+  type OutputOptions,
+} from '../terminal/output.ts';
 import { knownFor, sinceText, writePauses } from './pause.ts';
 
 /** `postrider resume`: destinations get their events again, and what was kept for them. */
 export function registerResume(program: Command, context: Context): void {
-  program
-    .command('resume')
+  withOutput(program.command('resume'))
     .description('send to paused destinations again, kept events first')
     .argument('[destination...]')
     .option('--all', 'all that are paused, and those whose `resume` was cut off')
@@ -34,11 +40,27 @@ export function registerResume(program: Command, context: Context): void {
     .action((ids: readonly string[], options: ResumeOptions) => resumeAny(context, ids, options));
 }
 
-interface ResumeOptions {
+interface ResumeOptions extends OutputOptions {
   readonly all?: true;
   readonly yes?: true;
   readonly rate?: number;
 }
+
+export interface Resumed {
+  readonly destinations: readonly {
+    readonly destination: string;
+    /** ISO 8601; null: it was not paused. */
+    readonly pausedSince: string | null;
+    /** Events are still kept that another `resume` may send. */
+    readonly isLeft: boolean;
+  }[];
+  /** Kept events that were sent. */
+  readonly sent: number;
+  /** A sentence for each reason why events were left out. */
+  readonly leftOut: readonly string[];
+}
+
+const nothingResumed: Resumed = { destinations: [], sent: 0, leftOut: [] };
 
 /** Kept events a second. */
 const rateOfEach = 100;
@@ -47,13 +69,22 @@ const rateOfEach = 100;
 async function resumeAny(
   context: Context,
   ids: readonly string[],
-  { all, yes, rate }: ResumeOptions,
+  options: ResumeOptions,
 ): Promise<void> {
+  const { all, yes, rate, output } = options;
   if (ids.length > 0 === (all === true))
     throw new PostriderError('usage', 'name destinations, or give --all');
   const wanted = all === true ? await pausedIds(context) : ids;
   if (wanted.length === 0) {
     context.note('no destination is paused');
+    if (isForPrograms(options))
+      context.print(
+        present(
+          output,
+          () => nothingResumed,
+          () => '',
+        ),
+      );
     return;
   }
   const { length } = wanted;
@@ -64,9 +95,18 @@ async function resumeAny(
       'name destinations, or add --yes',
     );
   const done = { action: 'resume', detail: wanted.join(', ') } as const;
-  await audited(context, done, () =>
-    resume(context, wanted, { rate: rate ?? rateOfEach * length }),
+  const quiet = isForPrograms(options) ? withoutPrinting(context) : context;
+  const resumed = await audited(context, done, () =>
+    resume(quiet, wanted, { rate: rate ?? rateOfEach * length }),
   );
+  if (isForPrograms(options))
+    context.print(
+      present(
+        output,
+        () => resumed,
+        () => '',
+      ),
+    );
 }
 
 /** The destinations that are paused, or whose resume was cut off, and still exist. */
@@ -83,14 +123,13 @@ async function pausedIds(context: Context): Promise<readonly string[]> {
  * Waits while events of any of these destinations are resumed elsewhere: they all stay paused meanwhile. Until all
  * events are sent, the topic `pauses` says so, because they would be forgotten if this ends before, or has to leave
  * some out.
- * @returns a sentence for each reason why events were left out
  * @throws PostriderError `not-found`, `stopped`
  */
 export async function resume(
   context: Context,
   ids: readonly string[],
   options: Pick<KeptOptions, 'rate' | 'onSent'>,
-): Promise<readonly string[]> {
+): Promise<Resumed> {
   const { topology, stored, destinations: named } = await knownFor(context, [...new Set(ids)]);
   const { pauses: topic, deletions } = topology.topics;
   const destinations = new Set(ids);
@@ -107,7 +146,7 @@ export async function resume(
   const sayThatItWaits = (): void => {
     context.note('waiting until another `resume` of one of these destinations has ended');
   };
-  const sendAll = async (signal: AbortSignal): Promise<readonly string[]> => {
+  const sendAll = async (signal: AbortSignal): Promise<Resumed> => {
     const pauses = await readPauses(context.kafka, topology);
     const keptSinceMs = pauses.keptSinceMs(named);
     const sinceMs =
@@ -117,13 +156,21 @@ export async function resume(
     const ends = named.map((each) => pauseRecord(topic, each, undefined));
     await writePauses(context, [...begun, ...ends], signal);
     for (const each of named) context.print(resumedText(each.id, pauses.get(each)));
-    const { leftOut, left } = await withWaysBack(context, (ways) =>
+    const { sent, leftOut, left } = await withWaysBack(context, (ways) =>
       sendKept(context, ways, { ...options, destinations, sinceMs }, signal),
     );
     const done = named.filter(({ id }) => !left.has(id));
     const over = done.map((each) => resumedRecord(topic, each, undefined));
     if (over.length > 0) await writePauses(context, over, signal);
-    return leftOut;
+    return {
+      destinations: named.map((each) => ({
+        destination: each.id,
+        pausedSince: pauses.get(each)?.since ?? null,
+        isLeft: left.has(each.id),
+      })),
+      sent,
+      leftOut,
+    };
   };
   return alone(context, keptEvents, { destinations }, sendAll, sayThatItWaits);
 }

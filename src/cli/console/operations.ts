@@ -16,6 +16,7 @@ import {
   type DeadRedriveResult,
 } from '../letters/events-again.ts';
 import type { Selection as LetterSelection } from '../letters/letters.ts';
+import { withoutPrinting } from '../terminal/output.ts';
 
 /** Live traffic goes first in any case. */
 const rate = 100;
@@ -38,11 +39,13 @@ export function consoleOperations(context: Context): Operations {
           tookMs,
         };
       }),
-    pause: (id) => pause(silent(context), id),
+    pause: async (id) => {
+      await pause(silent(context), id);
+    },
     resume:
       (id) =>
       async ({ signal, onSent }) =>
-        detailOf(await resume(silent(context, signal), [id], { rate, onSent })),
+        detailOf((await resume(silent(context, signal), [id], { rate, onSent })).leftOut),
     redrive: (selection) => redriveSelected(context, selection, { wait: waitMs }),
     count: (selection) => redriveSelected(context, selection, { wait: 0, dryRun: true }),
   };
@@ -114,8 +117,7 @@ function detailOf(sentences: readonly string[]): Pick<RunEnd, 'detail'> {
 /** A command's context without a terminal. It ends when the signal says so, and not by a signal to the process. */
 function silent(context: Context, signal: AbortSignal = AbortSignal.any([])): Context {
   return {
-    ...context,
-    print: nothing,
+    ...withoutPrinting(context),
     note: nothing,
     status: () => ({ clear: nothing, stop: nothing }),
     stopping: () => signal,

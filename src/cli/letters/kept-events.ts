@@ -32,6 +32,7 @@ export interface KeptOptions extends Pick<DeadRedriveOptions, 'rate' | 'onSent'>
 }
 
 export interface KeptResult {
+  readonly sent: number;
   /** A sentence for each reason why events were left out. */
   readonly leftOut: readonly string[];
   /** Destinations for which events are still kept that another `resume` may send. */
@@ -71,6 +72,7 @@ async function sendBeside(
   const heardByMs = systemClock.steadyNow() + looksForKeptMs;
   const leftOut: string[] = [];
   const left = new Set<string>();
+  let sent = 0;
   let area: SearchArea = { sinceMs };
   for (let isHeard = false; ; isHeard = true) {
     const from = await endsOf(context, paused);
@@ -95,12 +97,13 @@ async function sendBeside(
     };
     const result = await sendLetters(context, keptEvents, task, options, signal);
     leftOut.push(...result.leftOut);
+    sent += result.sent;
     if (result.sent === 0 && isHeard) break;
     area = { sinceMs, from };
     await pause(systemClock, heardByMs - systemClock.steadyNow(), signal);
   }
   // Where a destination is paused again, its pause tells of them.
-  return { leftOut, left: new Set([...left].filter((id) => !waysBack.isPaused(id))) };
+  return { sent, leftOut, left: new Set([...left].filter((id) => !waysBack.isPaused(id))) };
 }
 
 async function endsOf({ kafka }: Context, topic: string): Promise<readonly number[]> {

@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander';
 import { printableJson } from '../../printable.ts';
 import { printableYaml } from '../../printable-yaml.ts';
+import type { Context } from '../context.ts';
 import { outputFormats, type OutputFormat } from '../../resources/present.ts';
 
 export interface OutputOptions {
@@ -25,6 +26,11 @@ export function withJson(command: Command): Command {
 /** Whether nothing may stand beside the answer on stdout. */
 export function isForPrograms({ output }: OutputOptions): boolean {
   return output === 'json' || output === 'yaml';
+}
+
+/** For work that tells people of each step, where the answer comes all at once. What happens beside it is still noted. */
+export function withoutPrinting(context: Context): Context {
+  return { ...context, print: () => undefined };
 }
 
 /**
