@@ -20,7 +20,7 @@ import { schemaIdOf } from '../schemas/wire-format.ts';
 import { waitAtMost } from '../ops/wait.ts';
 import type { Topology } from '../topology.ts';
 import type { FoundCall, FoundRejected, Place, WholeCall } from './evidence.ts';
-import { looks, type Look } from './sought-id.ts';
+import { isSought, looks, writable, type Look } from './sought-id.ts';
 import type { TopicReader } from './topic-reader.ts';
 
 export interface Question {
@@ -184,6 +184,7 @@ function callsOf(
     onPushedOut: () => undefined,
   });
   const originals = new Map<string, Place>();
+  const isWanted = isSought(messageId);
   let first: WholeCall | undefined;
   const calls = records
     .toSorted((a, b) => a.timestampMs - b.timestampMs || a.offset - b.offset)
@@ -198,7 +199,7 @@ function callsOf(
         const rejection = unreadable === undefined ? read.rejection : undefined;
         return { ...common, isRead: false, isSentAgain: false, unreadable, rejection };
       }
-      if (read.call.messageId !== messageId) return [];
+      if (!isWanted(read.call.messageId)) return [];
       if (user !== undefined && userOf(read.call) !== user) return [];
       // Another source may have sent another call with the same id, and earlier.
       if (ownSources !== undefined && !isFrom(ownSources, read)) return [];
@@ -253,16 +254,17 @@ function unreadableHere({
 /** Tells whether a record is of a call with this id, or of one that cannot be read here and names it. */
 function mayBeAbout(messageId: string): (record: IncomingRecord) => boolean {
   const asJson = JSON.stringify(messageId);
-  const forms = [asJson, ...typedForms(messageId)];
+  const forms = [asJson, ...typedForms(writable(messageId))];
+  const isWanted = isSought(messageId);
   return (record) => {
     const { value } = record;
-    if (messageId === derivedMessageId(record)) return true;
+    if (isWanted(derivedMessageId(record))) return true;
     if (value === null) return false;
     if (schemaIdOf(value) !== undefined) return forms.some((form) => value.includes(form));
     const id = textFieldIn(value, 'messageId');
-    if (id !== undefined) return id === messageId;
+    if (id !== undefined) return isWanted(id);
     const text = value.toString();
-    return idsIn(text)?.includes(messageId) ?? text.includes(asJson);
+    return idsIn(text)?.some(isWanted) ?? text.includes(asJson);
   };
 }
 

@@ -24,6 +24,7 @@ import { findCalls, type FoundRecords, type Question } from './find-calls.ts';
 import { factsBytes } from './findings.ts';
 import { LatestBodies } from './latest-bodies.ts';
 import { Scene } from './scene.ts';
+import { isSought } from './sought-id.ts';
 import { TopicReader } from './topic-reader.ts';
 
 export interface LookUpOptions {
@@ -39,6 +40,8 @@ export interface LookUpOptions {
 
 /** A mark is written after its letter, but perhaps by another broker, whose clock is behind. */
 const mostSkewMs = 60 * 60_000;
+
+type IsWanted = (messageId: unknown) => boolean;
 
 type Committed = ReadonlyMap<string, readonly number[]>;
 
@@ -90,13 +93,14 @@ class LookUp {
     const user = question.user ?? (call === undefined ? undefined : userOf(call.read.call));
     const sinceMs = firstMs(found) ?? question.sinceMs;
     const scene = new Scene(this.#history, topology, call, user);
+    const isWanted = isSought(messageId);
     const [copies, lines, letters, rejected] = await Promise.all([
-      call === undefined ? [] : this.#copies(scene, messageId, sinceMs),
-      this.#lines(scene, messageId, sinceMs),
-      this.#allLetters(scene, messageId, sinceMs),
+      call === undefined ? [] : this.#copies(scene, isWanted, sinceMs),
+      this.#lines(scene, isWanted, sinceMs),
+      this.#allLetters(scene, isWanted, sinceMs),
       this.#sentAgain(found),
     ]);
-    const waiting = await this.#waiting(scene, messageId, sinceMs, lines);
+    const waiting = await this.#waiting(scene, isWanted, sinceMs, lines);
     return {
       messageId,
       user,
@@ -124,7 +128,7 @@ class LookUp {
   /** The records that the router has written for destinations. */
   async #copies(
     scene: Scene,
-    messageId: string,
+    isWanted: IsWanted,
     sinceMs: number | undefined,
   ): Promise<readonly FoundCopy[]> {
     const copies = this.#reader.findings<FoundCopy>();
@@ -143,7 +147,7 @@ class LookUp {
           { topic, partitions, sinceMs },
           () => missing.size === 0,
           (record) => {
-            const copy = copyOf(scene, record, messageId, committed);
+            const copy = copyOf(scene, record, isWanted, committed);
             if (copy === undefined) return;
             copies.add(copy, factsBytes);
             this.#keepBody(copy, record);
@@ -162,7 +166,7 @@ class LookUp {
 
   async #lines(
     scene: Scene,
-    messageId: string,
+    isWanted: IsWanted,
     sinceMs: number | undefined,
   ): Promise<readonly EventLine[]> {
     const topic = this.#options.topology.topics.attempts;
@@ -175,7 +179,7 @@ class LookUp {
       () => scene.hasCall && open.size === 0,
       ({ value }) => {
         for (const line of decodeAttemptLines(value)) {
-          if (line.kind === 'bundle-deferred' || line.messageId !== messageId) continue;
+          if (line.kind === 'bundle-deferred' || !isWanted(line.messageId)) continue;
           if (scene.user !== undefined && line.user !== scene.user) continue;
           lines.add(line, factsBytes);
           const isDelivered = line.kind === 'attempt' && line.outcome === 'delivered';
@@ -188,20 +192,20 @@ class LookUp {
 
   async #allLetters(
     scene: Scene,
-    messageId: string,
+    isWanted: IsWanted,
     sinceMs: number | undefined,
   ): Promise<readonly FoundLetter[]> {
     const { deadLetter, paused } = this.#options.topology.topics;
     const found = await Promise.all([
-      this.#letters(scene, messageId, sinceMs, { kind: 'dead-letter', topic: deadLetter }),
-      this.#letters(scene, messageId, sinceMs, { kind: 'kept', topic: paused }),
+      this.#letters(scene, isWanted, sinceMs, { kind: 'dead-letter', topic: deadLetter }),
+      this.#letters(scene, isWanted, sinceMs, { kind: 'kept', topic: paused }),
     ]);
     return found.flat().sort((a, b) => a.place.timeMs - b.place.timeMs);
   }
 
   async #letters(
     scene: Scene,
-    messageId: string,
+    isWanted: IsWanted,
     sinceMs: number | undefined,
     { kind, topic }: Pick<FoundLetter, 'kind'> & { readonly topic: string },
   ): Promise<readonly FoundLetter[]> {
@@ -210,7 +214,11 @@ class LookUp {
     const partitions = scene.partitions(scene.ids, count, 'own');
     const isOfCall = (record: IncomingRecord): boolean => {
       const { envelope } = readDeadLetter(record);
-      return envelope?.messageId === messageId && scene.isOfUser(envelope, record.key);
+      return (
+        envelope !== undefined &&
+        isWanted(envelope.messageId) &&
+        scene.isOfUser(envelope, record.key)
+      );
     };
     const found = await this.#reader.find({ topic, partitions, sinceMs }, isOfCall);
     const letters = found.map(readDeadLetter);
@@ -268,7 +276,7 @@ class LookUp {
    */
   async #waiting(
     scene: Scene,
-    messageId: string,
+    isWanted: IsWanted,
     sinceMs: number | undefined,
     lines: readonly EventLine[],
   ): Promise<readonly FoundWaiting[]> {
@@ -292,7 +300,7 @@ class LookUp {
           start: Math.max(range.start, committed.get(topic)?.[range.partition] ?? range.start),
         }));
         await this.#reader.each(topic, ranges, (record) => {
-          for (const each of waitingIn(scene, record, messageId, committed)) {
+          for (const each of waitingIn(scene, record, isWanted, committed)) {
             waiting.add(each, factsBytes);
             if (each.events === 1) this.#keepBody(each, record);
           }
@@ -315,12 +323,13 @@ function earliest(places: readonly Place[]): number | undefined {
 function copyOf(
   scene: Scene,
   record: IncomingRecord,
-  messageId: string,
+  isWanted: IsWanted,
   committed: Committed,
 ): FoundCopy | undefined {
   const header = record.headers[envelopeHeader];
   const envelope = header === undefined ? undefined : decodeEnvelope(header);
-  if (envelope?.messageId !== messageId || !scene.isOfUser(envelope, record.key)) return undefined;
+  if (envelope === undefined || !isWanted(envelope.messageId)) return undefined;
+  if (!scene.isOfUser(envelope, record.key)) return undefined;
   return { place: placed(record), envelope, isAhead: isAhead(record, committed) };
 }
 
@@ -328,10 +337,10 @@ function copyOf(
 function waitingIn(
   scene: Scene,
   record: IncomingRecord,
-  messageId: string,
+  isWanted: IsWanted,
   committed: Committed,
 ): readonly FoundWaiting[] {
-  const copy = copyOf(scene, record, messageId, committed);
+  const copy = copyOf(scene, record, isWanted, committed);
   if (copy !== undefined) {
     const { dueMs, deadlineMs } = copy.envelope;
     return [{ ...copy, dueMs, deadlineMs, events: 1 }];
@@ -342,7 +351,8 @@ function waitingIn(
   const { dueMs, events, impliedDeadlineMs = bundle.deadlineMs } = bundle;
   return (decompressEvents(record.value) ?? []).flatMap(({ header: own, key }) => {
     const envelope = decodeEnvelope(own);
-    if (envelope?.messageId !== messageId || !scene.isOfUser(envelope, key)) return [];
+    if (envelope === undefined || !isWanted(envelope.messageId)) return [];
+    if (!scene.isOfUser(envelope, key)) return [];
     const deadlineMs = envelope.deadlineMs ?? impliedDeadlineMs;
     const place = placed(record);
     return { place, envelope, dueMs, deadlineMs, events, isAhead: isAhead(record, committed) };

@@ -142,3 +142,12 @@ for (const messageId of ['m-1', 'of-no-call'])
     const signal = AbortSignal.abort();
     await assert.rejects(find(messageId, ids.map(call), { signal }), { code: 'stopped' });
   });
+
+for (const sought of ['cut\ud83d', 'cut\ufffd', 'cut\\ud83d'])
+  test(`an id with half an emoji is found as ${JSON.stringify(sought)}`, async () => {
+    const { calls } = await find(sought, [call('cut'), call('cut\ud83d'), call('cut\ud83d\ude00')]);
+    assert.deepEqual(
+      calls.map(({ place }) => place.offset),
+      [1],
+    );
+  });
