@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { escapeHtml } from './access/page-html.ts';
 
 /** A file of the console's pages. */
 export interface PageFile {
@@ -23,8 +24,23 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** The pages as the image's build left them, or bundled now from the sources, in a fraction of a second. */
-export async function loadPages(): Promise<readonly PageFile[]> {
+/**
+ * The pages as the image's build left them, or bundled now from the sources, in a fraction of a second.
+ * @param brand the name that they bear
+ */
+export async function loadPages(brand: string): Promise<readonly PageFile[]> {
+  const files = await readPages();
+  return files.map((file) => (file.path === 'index.html' ? branded(file, brand) : file));
+}
+
+/** The pages read the name from their title. */
+function branded({ path: name, content }: PageFile, brand: string): PageFile {
+  const title = `<title>${escapeHtml(brand)}</title>`;
+  const html = content.toString().replace(/<title>.*<\/title>/, () => title);
+  return pageFile(name, Buffer.from(html));
+}
+
+async function readPages(): Promise<readonly PageFile[]> {
   if (!existsSync(path.join(builtDir, 'index.html'))) return bundlePages();
   const names = await readdir(builtDir, { recursive: true });
   return Promise.all(

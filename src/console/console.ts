@@ -113,7 +113,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
     access,
     trustedProxies: deps.trustedProxies,
     log,
-    pages: await loadPages(),
+    pages: await loadPages(deps.access.brand),
     routes: (api) => {
       const parts = { index, live, audit, kafka, topology, clock, ...stages };
       addDestinationRoutes(api, parts);

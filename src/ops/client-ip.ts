@@ -5,7 +5,12 @@ import { isIP } from 'node:net';
 export interface FromClient {
   /** The nearest address that is not a trusted proxy's, by `X-Forwarded-For`. */
   readonly ip: string;
-  readonly raw: Pick<IncomingMessage, 'headers'>;
+  readonly raw: Pick<IncomingMessage, 'headers' | 'socket'>;
+}
+
+/** For limits and logs: the client's address, or where the proxy wrote none, that of the connection. */
+export function clientAddress(request: FromClient): string {
+  return clientIp(request) ?? request.raw.socket.remoteAddress ?? '';
 }
 
 /**

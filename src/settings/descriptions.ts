@@ -161,6 +161,8 @@ const groups: readonly Group[] = [
         'Address that the console listens on. Addresses other than loopback are allowed only if people have to log in.',
       consoleUrl:
         'Public address of the console, without a path. If it begins with `https:`, cookies are sent over HTTPS only.',
+      consoleBrandName:
+        "The name at the top of the console's pages and in the titles of their windows, which customers see too.",
       consoleTrustedProxies:
         'Networks of proxies whose `X-Forwarded-For` header is believed. Wrong tokens and connections are counted by sender. Set it if a proxy is in front of the console.',
       consoleSessionKey:

@@ -55,6 +55,7 @@ export interface Settings {
   readonly consoleHost: string;
   /** Its public origin. */
   readonly consoleUrl: string | undefined;
+  readonly consoleBrandName: string;
   readonly consoleTrustedProxies: readonly string[];
   /** Undefined: one of each process. */
   readonly consoleSessionKey: Buffer | undefined;
@@ -189,6 +190,12 @@ export const settingsTable: Table = {
     'an http(s) URL without a path, e.g. https://console.shop.example',
     webOrigin,
   ),
+  consoleBrandName: {
+    name: 'CONSOLE_BRAND_NAME',
+    fallback: 'Postrider',
+    allowed: 'up to 60 characters in one line',
+    parse: matching(/^(?!\s)[^\p{C}]{1,60}(?<!\s)$/u),
+  },
   consoleTrustedProxies: {
     name: 'CONSOLE_TRUSTED_PROXIES',
     fallback: [],

@@ -5,10 +5,12 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { Registry } from 'prom-client';
 import type { AttemptLine } from '../../src/event/attempt-line.ts';
+import { eventsOfUser, type EventQuestion } from '../../src/console/index/attempt-queries.ts';
 import { usualBounds } from '../../src/console/index/bounds.ts';
 import { openIndexDatabase, type IndexDatabase } from '../../src/console/index/database.ts';
 import { Indexer, type Feed } from '../../src/console/index/indexer.ts';
 import { keptSince } from '../../src/console/index/kept-query.ts';
+import type { OpenIndex } from '../../src/console/index/index.ts';
 import { LastHours } from '../../src/console/index/last-hour.ts';
 import { Pasts } from '../../src/console/index/pasts.ts';
 import { Words } from '../../src/console/index/words.ts';
@@ -215,4 +217,38 @@ test('events that were kept are counted since the pause, and each once', async (
     ]),
   );
   assert.deepEqual([...counts], [['crm', 2]]);
+});
+
+test('events of a user are found by how they fared worst, by destination, and by time', async (t) => {
+  const database = await openDatabase(t);
+  const at = (minute: number): string => new Date(nowMs + minute * 60_000).toISOString();
+  const line = (id: string, minute: number, more: object = {}): AttemptLine =>
+    attemptLine(id, { at: at(minute), ...more });
+  const failed = { outcome: 'failed', status: 503 };
+  const dead = { kind: 'dead-letter', reason: 'http-410', attempts: 1, detail: '' };
+  const words = await index(database, [
+    line('fine', 1),
+    // At another URL, which answered later.
+    line('fine', 2, { ...failed, url: 'https://crm.example/second' }),
+    line('lost', 3),
+    line('lost', 4, { destination: 'ads', ...dead }),
+    line('saved', 5, dead),
+    line('saved', 6),
+    line('open', 7, failed),
+    line('open', 8, { kind: 'retry', attempts: 1 }),
+    line('of another', 9, { user: 'bob' }),
+  ]);
+  const find = async (question: Partial<EventQuestion> = {}): Promise<string[]> => {
+    const open = { database, words } as unknown as OpenIndex;
+    const { items } = await eventsOfUser(open, { user: 'ada', limit: 10, ...question });
+    return items.map(({ messageId, outcome }) => `${messageId} ${outcome}`);
+  };
+  const all = ['open waiting', 'saved delivered', 'lost dead-letter', 'fine delivered'];
+  assert.deepEqual(await find(), all);
+  assert.deepEqual(await find({ outcome: 'delivered' }), [all[1], all[3]]);
+  assert.deepEqual(await find({ destination: 'ads' }), [all[2]]);
+  assert.deepEqual(await find({ destination: 'nobody' }), []);
+  const fourMinutes = nowMs + 4 * 60_000;
+  assert.deepEqual(await find({ sinceMs: fourMinutes }), all.slice(0, 3));
+  assert.deepEqual(await find({ beforeMs: fourMinutes }), [all[3]]);
 });

@@ -6,6 +6,7 @@ export function consoleAccess(settings: Settings): AccessSettings {
   return {
     host: settings.consoleHost,
     url: settings.consoleUrl,
+    brand: settings.consoleBrandName,
     sessionKey: settings.consoleSessionKey,
     tokensFile: settings.consoleTokensFile,
     oidc: oidcSettings(settings),

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fastifyCookie from '@fastify/cookie';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Clock } from '../../ops/clock.ts';
+import { clientAddress } from '../../ops/client-ip.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Session } from '../api/model.ts';
 import type { AuditRecord } from '../../event/audit-entry.ts';
@@ -11,6 +12,7 @@ import { isGone, type CustomerLinks, type IdentityOf } from './customer-link.ts'
 import { addLinkRoute } from './link-route.ts';
 import { addLogInRoutes } from './log-in-routes.ts';
 import { isMeant } from './meant.ts';
+import { entrancePages } from './page-html.ts';
 import { addOidcRoutes } from './oidc-routes.ts';
 import { SessionCookies } from './session-cookies.ts';
 import { Sessions, type Claims } from './sessions.ts';
@@ -64,7 +66,7 @@ export class LogInAccess implements Access {
   sessionOf(request: FastifyRequest): Session | undefined {
     const token = bearerToken(request);
     if (token !== undefined) {
-      const known = this.#tokens?.whose(token, request.ip);
+      const known = this.#tokens?.whose(token, clientAddress(request));
       if (known === undefined) return undefined;
       return { user: known.name, role: known.role, bodies: true, csrf: '', isOpen: false };
     }
@@ -100,8 +102,9 @@ export class LogInAccess implements Access {
 
   async addRoutes(server: FastifyInstance): Promise<void> {
     await server.register(fastifyCookie);
-    const { url, oidc } = this.#settings;
-    const shared = { ...this.#deps, cookies: this.#cookies, consoleOrigin: url };
+    const { url, oidc, brand } = this.#settings;
+    const pages = entrancePages(brand);
+    const shared = { ...this.#deps, cookies: this.#cookies, consoleOrigin: url, pages };
     const provider = oidc === undefined ? undefined : new URL(oidc.issuer).host;
     await addLogInRoutes(server, { ...shared, tokens: this.#tokens, provider });
     if (oidc !== undefined && url !== undefined)
@@ -120,13 +123,14 @@ export class LogInAccess implements Access {
     const { links, clock, identityOf } = this.#deps;
     const link = id === undefined ? undefined : links.get(id, clock.now());
     if (link === undefined || isGone(link, identityOf)) return undefined;
-    const { destination, bodies } = link;
+    const { destination, bodies, untilMs } = link;
     const subject = `link ${link.id}`;
     return {
       user: destination,
       subject,
       role: 'customer',
       destination,
+      until: new Date(untilMs).toISOString(),
       bodies,
       csrf,
       isOpen: false,

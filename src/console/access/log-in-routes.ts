@@ -1,11 +1,12 @@
 import fastifyFormbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { clientAddress } from '../../ops/client-ip.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Audit } from '../actions/audit.ts';
 import { ProblemError } from '../api/problem.ts';
 import { isMeant, provenance, provenanceOf } from './meant.ts';
 import { nextPath } from './next-path.ts';
-import { logInPage, logOutPage, refusalPage, style, stylePath } from './page-html.ts';
+import { style, stylePath, type EntrancePages } from './page-html.ts';
 import { whoIs } from './sessions.ts';
 import type { SessionCookies } from './session-cookies.ts';
 import type { Tokens } from './tokens.ts';
@@ -17,6 +18,7 @@ export interface Entrance {
   readonly audit: Pick<Audit, 'tell' | 'tellSeldom'>;
   /** The public one. */
   readonly consoleOrigin: string | undefined;
+  readonly pages: EntrancePages;
 }
 
 interface LogInRoutesDeps extends Entrance {
@@ -33,10 +35,10 @@ const fromElsewhere =
 /** The page to log in, its form for tokens, and the way out. */
 export async function addLogInRoutes(
   server: FastifyInstance,
-  { cookies, log, audit, consoleOrigin, tokens, provider }: LogInRoutesDeps,
+  { cookies, log, audit, consoleOrigin, pages, tokens, provider }: LogInRoutesDeps,
 ): Promise<void> {
   const page = (next: string, problem?: string): string =>
-    logInPage({ provider, hasTokens: tokens !== undefined }, next, problem);
+    pages.logIn({ provider, hasTokens: tokens !== undefined }, next, problem);
 
   // Forms are read here only: the API takes JSON, which no form of another site can send.
   await server.register(async (scope) => {
@@ -53,15 +55,16 @@ export async function addLogInRoutes(
       const to = nextPath(next);
       // Nobody is logged in yet, so there is no CSRF token; every browser says where a form comes from.
       if (provenance(provenanceOf(request), consoleOrigin) !== 'own')
-        return sendPage(reply, 403, refusalPage(fromElsewhere, true));
+        return sendPage(reply, 403, pages.refusal(fromElsewhere, true));
       const given = typeof token === 'string' ? token.trim() : '';
       if (tokens === undefined || given === '')
         return sendPage(reply, 400, page(to, 'Give a token.'));
       try {
-        const known = tokens.whose(given, request.ip);
+        const address = clientAddress(request);
+        const known = tokens.whose(given, address);
         if (known === undefined) return sendPage(reply, 401, page(to, 'This token is not known.'));
         const { name, role } = known;
-        log.info({ user: name, role, address: request.ip }, 'logged in to the console');
+        log.info({ user: name, role, address }, 'logged in to the console');
         audit.tell({ user: name, action: 'log-in', detail: `as ${role}, with a token` });
         cookies.begin(reply, { user: name, role, token: tokens.markOf(known) });
         return reply.redirect(to, 303);
@@ -71,26 +74,30 @@ export async function addLogInRoutes(
       }
     });
 
-    scope.get('/logout', (request, reply) => {
-      const claims = cookies.of(request);
-      const csrf = claims === undefined ? undefined : cookies.sessions.csrfOf(claims);
-      return sendPage(reply, 200, logOutPage(claims?.user, csrf));
+    // A browser names a customer's link in the address: it may have opened several.
+    scope.get<{ Querystring: Form }>('/logout', (request, reply) => {
+      const { link } = request.query;
+      const claims = cookies.of(request, link);
+      const who = claims && { ...claims, csrf: cookies.sessions.csrfOf(claims) };
+      return sendPage(reply, 200, pages.logOut(who, link !== undefined));
     });
 
     scope.post<{ Body: Form | undefined }>('/logout', (request, reply) => {
-      const claims = cookies.of(request);
+      const link = request.body?.['link'];
+      const claims = cookies.of(request, link);
       if (claims !== undefined) {
         const csrf = cookies.sessions.csrfOf(claims);
         const given = request.headers['x-csrf-token'] ?? request.body?.['csrf'];
         if (!isMeant(request, csrf, given, consoleOrigin))
-          return sendPage(reply, 403, refusalPage(fromElsewhere, false));
+          return sendPage(reply, 403, pages.refusal(fromElsewhere, false));
         cookies.end(reply, claims);
         const { id, untilMs, role } = claims;
         // Of a customer's: whoever has the link could begin another.
         if (role !== 'customer')
           audit.tell({ ...whoIs(claims), action: 'log-out', session: { id, untilMs } });
       }
-      return reply.redirect('/logout', 303);
+      const isByLink = typeof link === 'string';
+      return reply.redirect(isByLink ? `/logout?link=${encodeURIComponent(link)}` : '/logout', 303);
     });
   });
 }

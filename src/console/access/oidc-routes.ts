@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { clientAddress } from '../../ops/client-ip.ts';
 import type { Clock } from '../../ops/clock.ts';
 import { IdentityProvider, LogInError, type LogInUnderWay } from './identity-provider.ts';
 import { sendPage, type Entrance } from './log-in-routes.ts';
 import { nextPath } from './next-path.ts';
-import { goOnPage, refusalPage } from './page-html.ts';
 import { personName, roleOf } from './role-of.ts';
 import type { OidcSettings } from './settings.ts';
 import { whoIs } from './sessions.ts';
@@ -36,7 +36,7 @@ const underWayMs = 10 * 60_000;
 
 /** The way to the identity provider, and back. */
 export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): void {
-  const { cookies, log, audit, clock, oidc, consoleUrl } = deps;
+  const { cookies, log, audit, clock, oidc, consoleUrl, pages } = deps;
   const key = keyFor(deps.key, 'log-in');
   const { roles } = oidc;
   const callback = new URL(callbackPath, consoleUrl).href;
@@ -65,7 +65,7 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
 
   const refuse = (reply: FastifyReply, error: unknown): FastifyReply => {
     if (!(error instanceof LogInError)) throw error;
-    return sendPage(reply, error.status, refusalPage(error.message, true));
+    return sendPage(reply, error.status, pages.refusal(error.message, true));
   };
 
   server.get<{ Querystring: { readonly next?: unknown } }>(
@@ -92,7 +92,7 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
       return sendPage(
         reply,
         403,
-        refusalPage(
+        pages.refusal(
           'This log-in was started in another browser, or too long ago; start again.',
           true,
         ),
@@ -104,7 +104,7 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
       const role = roleOf(claims, roles);
       const user = personName(claims);
       const subject = `${oidc.issuer} ${String(claims['sub'])}`;
-      const who = { user, subject, address: request.ip };
+      const who = { user, subject, address: clientAddress(request) };
       if (role === undefined) {
         log.warn(who, 'the console refused a user without a role');
         const refused = { action: 'log-in', outcome: 'refused', detail: 'without a role' } as const;
@@ -112,7 +112,7 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
         return await sendPage(
           reply,
           403,
-          refusalPage(
+          pages.refusal(
             `You are logged in as ${user}, but you have no access to this console: your account has none of the values in the claim ${roles.claim} that give a role. Ask the people who run it.`,
             false,
           ),
@@ -121,7 +121,7 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
       log.info({ ...who, role }, 'logged in to the console');
       audit.tell({ ...whoIs(who), action: 'log-in', detail: `as ${role}` });
       cookies.begin(reply, { user, subject, role });
-      return await sendPage(reply, 200, goOnPage(underWay.next));
+      return await sendPage(reply, 200, pages.goOn(underWay.next));
     } catch (error) {
       return refuse(reply, error);
     }

@@ -1,7 +1,7 @@
 /** The few pages that stand before the console's own, without any script. */
 
-/** Of text that is put between tags or into an attribute in double quotes. */
-function escapeHtml(text: string): string {
+/** For text that is put between tags or into an attribute in double quotes. */
+export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
@@ -11,12 +11,46 @@ export interface LogInWays {
   readonly hasTokens: boolean;
 }
 
-/** @param next a path of this console */
-export function logInPage(
-  { provider, hasTokens }: LogInWays,
-  next: string,
-  problem?: string,
-): string {
+/** Somebody who may log out. */
+interface LoggedIn {
+  readonly user: string;
+  readonly csrf: string;
+  /** The id of a customer's link. */
+  readonly link?: string | undefined;
+}
+
+/** What a page has between its head and its end. */
+interface Content {
+  readonly title: string;
+  readonly body: string;
+  readonly head?: string;
+}
+
+export interface EntrancePages {
+  /** @param next a path of this console */
+  logIn(ways: LogInWays, next: string, problem?: string): string;
+  /**
+   * @param who undefined: nobody is logged in
+   * @param isByLink whoever asks came by a customer's link
+   */
+  logOut(who: LoggedIn | undefined, isByLink: boolean): string;
+  goOn(path: string): string;
+  /** @param sentence what was wrong, and what to do */
+  refusal(sentence: string, canLogIn: boolean): string;
+}
+
+/** @param brand the name that they bear */
+export function entrancePages(brand: string): EntrancePages {
+  return {
+    logIn: (ways, next, problem) => page(brand, logInPage(ways, next, problem)),
+    logOut: (who, isByLink) =>
+      page(brand, who === undefined ? loggedOutPage(isByLink) : logOutPage(who)),
+    goOn: (path) => page(brand, goOnPage(path)),
+    refusal: (sentence, canLogIn) => page(brand, refusalPage(sentence, canLogIn)),
+  };
+}
+
+function logInPage({ provider, hasTokens }: LogInWays, next: string, problem?: string): Content {
   const oidc =
     provider === undefined
       ? ''
@@ -30,22 +64,27 @@ export function logInPage(
 </form>`
     : '';
   const or = oidc !== '' && form !== '' ? '<p class="or">or with a token</p>' : '';
-  return page('Log in', `${note(problem)}${oidc}${or}${form}`);
+  return { title: 'Log in', body: `${note(problem)}${oidc}${or}${form}` };
 }
 
-/** @param csrf undefined where nobody is logged in */
-export function logOutPage(user: string | undefined, csrf: string | undefined): string {
-  if (user === undefined || csrf === undefined)
-    return page('You are logged out', '<p><a href="/login">Log in again</a></p>');
-  return page(
-    'Log out',
-    `<p>You are logged in as <bdi>${escapeHtml(user)}</bdi>.</p>
+function loggedOutPage(isByLink: boolean): Content {
+  const again = isByLink ? 'To come back, open your link.' : '<a href="/login">Log in again</a>';
+  return { title: 'You are logged out', body: `<p>${again}</p>` };
+}
+
+function logOutPage({ user, csrf, link }: LoggedIn): Content {
+  const hidden = (name: string, value: string): string =>
+    `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`;
+  const back = link === undefined ? '/' : `/c/${escapeHtml(link)}`;
+  return {
+    title: 'Log out',
+    body: `<p>You are logged in as <bdi>${escapeHtml(user)}</bdi>.</p>
 <form method="post" action="/logout">
-<input type="hidden" name="csrf" value="${escapeHtml(csrf)}">
+${hidden('csrf', csrf)}${link === undefined ? '' : hidden('link', link)}
 <button>Log out</button>
 </form>
-<p><a href="/">Back to the console</a></p>`,
-  );
+<p><a href="${back}">Back to the console</a></p>`,
+  };
 }
 
 /**
@@ -53,26 +92,26 @@ export function logOutPage(user: string | undefined, csrf: string | undefined): 
  * provider, brings no cookie that is SameSite=Strict, and a redirect counts as a part of that way; from a
  * page of our own, the browser sends it.
  */
-export function goOnPage(path: string): string {
+function goOnPage(path: string): Content {
   const to = escapeHtml(path);
-  return page(
-    'You are logged in',
-    `<p><a href="${to}">Go on to the console</a></p>`,
-    `<meta http-equiv="refresh" content="0; url=${to}">`,
-  );
+  return {
+    title: 'You are logged in',
+    body: `<p><a href="${to}">Go on to the console</a></p>`,
+    head: `<meta http-equiv="refresh" content="0; url=${to}">`,
+  };
 }
 
-/** @param sentence what was wrong, and what to do */
-export function refusalPage(sentence: string, canLogIn: boolean): string {
+function refusalPage(sentence: string, canLogIn: boolean): Content {
   const again = canLogIn ? '<p><a href="/login">Log in</a></p>' : '';
-  return page('You cannot come in', `${note(sentence)}${again}`);
+  return { title: 'You cannot come in', body: `${note(sentence)}${again}` };
 }
 
 function note(sentence: string | undefined): string {
   return sentence === undefined ? '' : `<p class="note" role="alert">${escapeHtml(sentence)}</p>`;
 }
 
-function page(title: string, body: string, head = ''): string {
+function page(brand: string, { title, body, head = '' }: Content): string {
+  const name = escapeHtml(brand);
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -80,10 +119,10 @@ function page(title: string, body: string, head = ''): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 ${head}
-<title>${title} · Postrider</title>
+<title>${title} · ${name}</title>
 <link rel="stylesheet" href="${stylePath}">
 </head>
-<body><main><p class="brand">Postrider</p><h1>${title}</h1>
+<body><main><p class="brand">${name}</p><h1>${title}</h1>
 ${body}
 </main></body>
 </html>

@@ -27,13 +27,18 @@ export class SessionCookies {
     this.#name = isSecure ? '__Host-postrider' : 'postrider';
   }
 
-  /** What says by which link it comes has that link's session; all else has that of staff, if there is one. */
-  of({ cookies, headers }: FastifyRequest): Claims | undefined {
+  /**
+   * What says by which link it comes has that link's session; all else has that of staff, if there is one.
+   * @param link its id, where something else than the header says it
+   */
+  of(
+    { cookies, headers }: FastifyRequest,
+    link: unknown = headers[linkHeader],
+  ): Claims | undefined {
     const read = (name: string): Claims | undefined => {
       const cookie = cookies[name];
       return cookie === undefined ? undefined : this.sessions.read(cookie);
     };
-    const link = headers[linkHeader];
     if (typeof link === 'string') return read(this.#nameOf(link));
     const names = [this.#name, ...this.#linksIn(cookies)];
     return names.map(read).find((claims) => claims !== undefined);

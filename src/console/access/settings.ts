@@ -9,6 +9,8 @@ export interface AccessSettings {
   readonly host: string;
   /** Its public origin. */
   readonly url: string | undefined;
+  /** The name that pages bear. */
+  readonly brand: string;
   /** Undefined: one of this process alone, so a start ends all sessions. */
   readonly sessionKey: Buffer | undefined;
   readonly tokensFile: string | undefined;

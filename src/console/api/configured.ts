@@ -33,13 +33,47 @@ export function audiencesOf({
   });
 }
 
-export function configurationOf({
-  resources,
-  unreadable,
-}: Pick<LiveState, 'resources' | 'unreadable'>): Configuration {
-  const byName = [...resources].sort(([a], [b]) => (a < b ? -1 : 1));
+/** With another SECRET_KEY, nothing is readable. */
+const mostUnreadable = 100;
+
+interface ConfigurationQuestion {
+  /** In the id or the name. */
+  readonly search: string;
+  readonly kind: string | undefined;
+  /** The name of the last one of the page before. */
+  readonly behind: string | undefined;
+  readonly limit: number;
+}
+
+interface ConfigurationPage extends Omit<Configuration, 'next'> {
+  /** The name of the last one, if others follow. */
+  readonly last: string | undefined;
+}
+
+/** A page of the resources, by kind and id. */
+export function configurationOf(
+  { resources, unreadable }: Pick<LiveState, 'resources' | 'unreadable'>,
+  { search, kind, behind = '', limit }: ConfigurationQuestion,
+): ConfigurationPage {
+  const sought = search.toLowerCase();
+  const found = [...resources]
+    .filter(([key]) => key > behind)
+    .filter(([, { id, name, ...each }]) => {
+      if (kind !== undefined && each.kind !== kind) return false;
+      return id.toLowerCase().includes(sought) || name.toLowerCase().includes(sought);
+    })
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  const shown = found.slice(0, limit);
+  const kinds: Record<string, number> = {};
+  for (const each of resources.values()) kinds[each.kind] = (kinds[each.kind] ?? 0) + 1;
   return {
-    resources: byName.map(([, resource]) => toDocument(resource)),
-    unreadable: Array.from(unreadable, ([name, reason]) => ({ name, reason })),
+    items: shown.map(([, resource]) => toDocument(resource)),
+    last: found.length > limit ? shown.at(-1)?.[0] : undefined,
+    kinds,
+    unreadable: Array.from(unreadable, ([name, reason]) => ({ name, reason })).slice(
+      0,
+      mostUnreadable,
+    ),
+    unreadableTotal: unreadable.size,
   };
 }

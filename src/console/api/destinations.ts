@@ -9,7 +9,7 @@ import type { StatusRecord } from '../../event/destination-status.ts';
 import { byUrgency, judgedView, type JudgedView, type Said } from '../../event/judged-view.ts';
 import { toDocument } from '../../resources/config/stored.ts';
 import type { LiveState } from '../index/live-state.ts';
-import type { DestinationDetail, DestinationRow, LastHour, Overview } from './model.ts';
+import type { DestinationDetail, DestinationRow, LastHour, Order, Overview } from './model.ts';
 
 export type { Said } from '../../event/judged-view.ts';
 
@@ -54,6 +54,31 @@ export function judgedViews(
   }
   for (const id of said.destinations.keys()) if (!views.has(id)) judge(id, 'enabled');
   return [...views.values()].sort(byUrgency);
+}
+
+/**
+ * @param views the worst first
+ * @param deadLettersOf those of a destination in the last day
+ * @returns the most first; what has equally many stays in its order
+ */
+export function inOrder(
+  views: readonly JudgedView[],
+  order: Order,
+  deadLettersOf: (id: string) => number,
+): readonly JudgedView[] {
+  if (order === 'urgency') return views;
+  const numberOf = (view: JudgedView): number => {
+    switch (order) {
+      case 'dead-letters':
+        return deadLettersOf(view.destination);
+      case 'waiting':
+        return view.waiting.total;
+      case 'p99':
+        return view.p99Ms ?? -1;
+    }
+  };
+  const numbered = views.map((view) => [view, numberOf(view)] as const);
+  return numbered.sort(([, a], [, b]) => b - a).map(([view]) => view);
 }
 
 export function countStates(

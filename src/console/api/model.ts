@@ -76,6 +76,8 @@ export interface Session {
   readonly role: 'viewer' | 'operator' | 'customer';
   /** Of a customer: the only destination that may be seen. */
   readonly destination?: string;
+  /** Of a customer: when the link ends. ISO 8601. */
+  readonly until?: string;
   /** Whether bodies of events may be seen. */
   readonly bodies: boolean;
   /** Sent along as the header `x-csrf-token` with every POST. */
@@ -125,6 +127,10 @@ export interface LastHour {
   /** Twelve of five minutes, the oldest first; the last one is not over. */
   readonly points: readonly (readonly [delivered: number, failed: number, p99Ms: number | null])[];
 }
+
+/** By which destinations are listed, the most first. */
+export const orders = ['urgency', 'dead-letters', 'waiting', 'p99'] as const;
+export type Order = (typeof orders)[number];
 
 export interface DestinationList extends Page<DestinationRow> {
   /** Of all that the search finds, whatever their state. */
@@ -315,6 +321,10 @@ export interface DestinationStory {
 }
 
 /** `GET /events/search?user=`: what is known of a user's events, the newest first. Its story is `GET /events?message=`. */
+/** What has become of an event, from the best to the worst. */
+export const outcomes = ['delivered', 'dropped', 'kept', 'waiting', 'dead-letter'] as const;
+export type EventOutcome = (typeof outcomes)[number];
+
 export interface FoundEvent {
   readonly messageId: string;
   readonly user: string;
@@ -322,6 +332,8 @@ export interface FoundEvent {
   readonly type: string;
   /** When something last happened to it. */
   readonly at: string;
+  /** Where it fared worst. */
+  readonly outcome: EventOutcome;
   readonly destinations: readonly string[];
 }
 
@@ -390,11 +402,13 @@ export interface SyncRun {
   readonly forgotten: number;
 }
 
-export interface Configuration extends Dated {
-  /** As in resource files, secrets masked. */
-  readonly resources: readonly object[];
-  /** Records that this version cannot read. */
+/** Its items are as in resource files, secrets masked. */
+export interface Configuration extends Page<object> {
+  /** All that there are, whatever is searched for. */
+  readonly kinds: Readonly<Record<string, number>>;
+  /** The first records that this version cannot read. */
   readonly unreadable: readonly { readonly name: string; readonly reason: string }[];
+  readonly unreadableTotal: number;
 }
 
 /** What a person should read: a destination failing for long, disabled, well again. */

@@ -1,5 +1,6 @@
 import { destinationHealths } from '../../event/destination-health.ts';
-import { ranges } from './model.ts';
+import { resourceKinds } from '../../resources/resource.ts';
+import { orders, outcomes, ranges } from './model.ts';
 
 /** A parameter's JSON Schema. */
 interface Parameter {
@@ -25,6 +26,17 @@ export const parameters: Readonly<Record<string, Parameter>> = {
     type: 'string',
     enum: [...destinationHealths],
     description: `one of ${destinationHealths.join(', ')}`,
+  },
+  sort: {
+    type: 'string',
+    enum: [...orders],
+    default: 'urgency',
+    description: `one of ${orders.join(', ')}`,
+  },
+  outcome: {
+    type: 'string',
+    enum: [...outcomes],
+    description: `one of ${outcomes.join(', ')}`,
   },
   cursor: {
     type: 'string',
@@ -54,6 +66,11 @@ export const parameters: Readonly<Record<string, Parameter>> = {
     description: 'the `seq` of an attempt, a whole number of at most 16 digits',
   },
   destination: text(1, 200, 'the id of a destination, at most 200 characters'),
+  kind: {
+    type: 'string',
+    enum: [...resourceKinds],
+    description: `one of ${resourceKinds.join(', ')}`,
+  },
   source: text(0, 200, 'the id of a source, at most 200 characters; empty: none is known'),
   reason: text(1, 100, 'a reason as the summary has it, or http-4xx, at most 100 characters'),
   since: time,

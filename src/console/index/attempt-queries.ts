@@ -1,7 +1,21 @@
 import type { DuckDBValue } from '@duckdb/node-api';
-import { hashOf, lineOfRow, type AttemptRow } from './attempt-rows.ts';
+import {
+  deadLetter,
+  delivered,
+  dropped,
+  hashOf,
+  kept,
+  lineOfRow,
+  refused,
+  type AttemptRow,
+} from './attempt-rows.ts';
 import { idIn } from '../../event/uid.ts';
-import type { AttemptRow as AttemptAnswer, FoundEvent } from '../api/model.ts';
+import {
+  outcomes,
+  type AttemptRow as AttemptAnswer,
+  type EventOutcome,
+  type FoundEvent,
+} from '../api/model.ts';
 import type { OpenIndex } from './index.ts';
 import { bucketMs } from './schema.ts';
 
@@ -148,37 +162,66 @@ export interface FoundEvents {
   readonly nextAtMs: number | undefined;
 }
 
+/**
+ * What has become of an event at a destination, of its rows there: the number of an outcome in `outcomes` of the model.
+ * What came last decides, but an attempt at another URL may end after it was delivered.
+ */
+const rankSql = `case when bool_or(what = ${delivered}) then 0 else
+  case arg_max(what, seq) when ${dropped} then 1 when ${kept} then 2
+    when ${refused} then 4 when ${deadLetter} then 4 else 3 end end`;
+
+export interface EventQuestion {
+  readonly user: string;
+  readonly outcome?: EventOutcome | undefined;
+  /** The `identityText` of a destination that has to do with it. */
+  readonly destination?: string | undefined;
+  /** By when something last happened to it: not before. Epoch milliseconds. */
+  readonly sinceMs?: number | undefined;
+  /** And not at or after. */
+  readonly beforeMs?: number | undefined;
+  readonly limit: number;
+}
+
 /** The events of a user of which lines are kept, the newest first. */
 export async function eventsOfUser(
   { database, words }: OpenIndex,
-  user: string,
-  beforeMs: number | undefined,
-  limit: number,
+  { user, outcome, destination, sinceMs = 0, beforeMs, limit }: EventQuestion,
 ): Promise<FoundEvents> {
+  const wanted = destination === undefined ? undefined : words.find(destination);
+  if (destination !== undefined && wanted === undefined) return { items: [], nextAtMs: undefined };
+  const having = ['max(at_ms) < $before', 'max(at_ms) >= $since'];
+  if (outcome !== undefined) having.push(`max(rank) = ${outcomes.indexOf(outcome)}`);
+  if (wanted !== undefined) having.push(`bool_or(destination = ${wanted})`);
   const rows = await database.rows<{
     message: string;
     atMs: number;
     source: number;
     type: number;
+    rank: number;
     destinations: number[];
   }>(
-    `${found('usr')} select message, max(at_ms)::double as "atMs", any_value(source) as source, any_value(type) as type,
-       list(distinct destination) as destinations
-     from found where message is not null
-     group by message having max(at_ms) < $before order by 2 desc, 1 limit $limit`,
+    `${found('usr')}, fates as (
+       select message, destination, max(at_ms) as at_ms, any_value(source) as source,
+         any_value(type) as type, ${rankSql} as rank
+       from found where message is not null group by message, destination)
+     select message, max(at_ms)::double as "atMs", any_value(source) as source, any_value(type) as type,
+       max(rank)::integer as rank, list(destination) as destinations
+     from fates group by message having ${having.join(' and ')} order by 2 desc, 1 limit $limit`,
     {
       hash: hashOf(user),
       text: user,
       before: BigInt(beforeMs ?? Number.MAX_SAFE_INTEGER),
+      since: BigInt(sinceMs),
       limit: limit + 1,
     },
   );
-  const items = rows.slice(0, limit).map(({ message, atMs, source, type, destinations }) => ({
+  const items = rows.slice(0, limit).map(({ message, atMs, source, type, rank, destinations }) => ({
     messageId: message,
     user,
     source: words.of(source),
     type: words.of(type),
     at: new Date(atMs).toISOString(),
+    outcome: outcomes[rank] ?? 'waiting',
     destinations: [...new Set(destinations.map((id) => idIn(words.of(id))))].sort(),
   }));
   return { items, nextAtMs: rows.length > limit ? rows[limit - 1]?.atMs : undefined };

@@ -23,6 +23,7 @@ export const failed = 1;
 export const refused = 2;
 export const deadLetter = 6;
 export const kept = 7;
+export const dropped = 8;
 /** Of a line that is no attempt: it has no latency. */
 export const noLatency = 255;
 

@@ -37,6 +37,7 @@ async function ask<Answer>(path: string, init: RequestInit): Promise<Answer> {
     response = await fetch(root + path, { ...init, headers, credentials: 'same-origin' });
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    if (linkId !== undefined) throw new Problem(0, 'There is no answer.', laterAdvice);
     throw new Problem(
       0,
       'The console does not answer.',
@@ -49,24 +50,34 @@ async function ask<Answer>(path: string, init: RequestInit): Promise<Answer> {
   throw await problemOf(response, init.method === 'POST');
 }
 
+const laterAdvice =
+  'This page goes on trying. If it stays like this, tell the people who gave you the link.';
+
+/** For customers, who cannot look into anything that runs here. */
+function customersProblem(status: number, sentence: string | undefined): Problem {
+  if (status === 401)
+    return new Problem(
+      401,
+      'Your session has ended.',
+      'Open your link again; if it has expired, ask its sender for a new one.',
+    );
+  if (status === 503) return new Problem(503, 'There is no answer at the moment.', laterAdvice);
+  return new Problem(status, sentence ?? 'There is nothing to see here.', laterAdvice);
+}
+
 /** @param isAction nothing asks again by itself */
 async function problemOf(response: Response, isAction: boolean): Promise<Problem> {
   const { title, detail } = await said(response);
   const sentence = detail ?? title;
+  if (linkId !== undefined) return customersProblem(response.status, sentence);
   switch (response.status) {
     case 401:
-      return new Problem(
-        401,
-        'Your session has ended.',
-        linkId === undefined
-          ? 'Log in again to go on.'
-          : 'Open your link again; if it has expired, ask its sender for a new one.',
-      );
+      return new Problem(401, 'Your session has ended.', 'Log in again to go on.');
     case 403:
       return new Problem(
         403,
         sentence ?? 'You may not see or do this.',
-        'Ask the people who run Postrider for the role that you need.',
+        'Ask the people who run this console for the role that you need.',
       );
     case 404:
       return new Problem(

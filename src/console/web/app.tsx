@@ -2,7 +2,8 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from '../api/model.ts';
 import { Concerns } from './parts/concerns.tsx';
-import { urlOf, usePlace, type Place } from './navigation.ts';
+import { hasComeBack, linkId, urlOf, usePlace, type Place } from './navigation.ts';
+import { fullTime } from './format.ts';
 import { usePolled } from './polled.ts';
 import { Glyph } from './parts/glyph.tsx';
 import { Nothing, Shown } from './parts/notes.tsx';
@@ -18,7 +19,7 @@ import { CustomerEventPage, EventPage } from './screens/event.tsx';
 import { NoticesPage } from './screens/notices.tsx';
 import { PipelinePage } from './screens/pipeline.tsx';
 import { RejectedPage } from './screens/rejected.tsx';
-import { mayOpenEvents, SessionContext } from './session.ts';
+import { brand, mayOpenEvents, SessionContext } from './session.ts';
 
 const sections = [
   { path: '/', title: 'Destinations' },
@@ -81,7 +82,7 @@ function Bar({
               <path d="M7 10h9M5 16h9M7 22h9M18 8l8 8-8 8" />
             </svg>
           </span>
-          Postrider
+          <bdi>{brand}</bdi>
         </a>
         {isCustomer ? null : (
           <button
@@ -126,7 +127,22 @@ function Who({
   readonly session: Session;
   readonly isOpen: boolean;
 }): JSX.Element {
-  const { user, role } = session;
+  const { user, role, until } = session;
+  if (role === 'customer')
+    return (
+      <div class="who customer">
+        <p>
+          <bdi class="who-name">{printable(user)}</bdi>
+          {' · read only · '}
+          <a href={linkId === undefined ? '/logout' : `/logout?link=${linkId}`}>Log out</a>
+        </p>
+        {until === undefined ? null : (
+          <p>
+            Your link works until <time dateTime={until}>{fullTime(until)}</time>.
+          </p>
+        )}
+      </div>
+    );
   return (
     <div class={isOpen ? 'who open' : 'who'}>
       {session.isOpen ? (
@@ -135,13 +151,9 @@ function Who({
         <p>
           <bdi class="who-name">{printable(user)}</bdi>
           <br />
-          {role === 'customer' ? 'read only' : role}
-          {role === 'customer' ? null : (
-            <>
-              {' · '}
-              <a href="/logout">Log out</a>
-            </>
-          )}
+          {role}
+          {' · '}
+          <a href="/logout">Log out</a>
         </p>
       )}
     </div>
@@ -217,7 +229,7 @@ function useHeadingFocus(path: string): void {
   useEffect(() => {
     if (before.current === path) return;
     before.current = path;
-    scrollTo({ top: 0 });
+    if (!hasComeBack()) scrollTo({ top: 0 });
     document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
   }, [path]);
 }

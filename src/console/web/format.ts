@@ -56,6 +56,12 @@ const full = new Intl.DateTimeFormat('en-GB', {
 });
 const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 
+/** The reader's own time, with its zone. */
+export function fullTime(iso: string): string {
+  const date = new Date(iso);
+  return Number.isNaN(date.getTime()) ? iso : full.format(date);
+}
+
 /** The reader's own time, and as Kafka's tools and logs have it. */
 export function absolute(iso: string): string {
   const date = new Date(iso);

@@ -40,10 +40,48 @@ export function hasMoved(): boolean {
   return isMoved;
 }
 
+/** What the browser's history keeps of a place. */
+interface Memory {
+  /** How far it was scrolled when it was left. */
+  readonly top?: number;
+  /** Where its page of a list begins, and those before. */
+  readonly cursors?: readonly string[];
+}
+
+function memory(): Memory {
+  return (history.state as Memory | null) ?? {};
+}
+
+let isBack = false;
+
+/** Somebody came here by the browser's own buttons: to a place that was there before. */
+export function hasComeBack(): boolean {
+  return isBack;
+}
+
 export function go(url: string): void {
   isMoved = true;
+  isBack = false;
+  history.replaceState({ ...memory(), top: scrollY }, '');
   history.pushState(null, '', url);
   moved.dispatchEvent(new Event('moved'));
+}
+
+/** The cursors of a list up to its present page; an address that somebody has sent has the last one only. */
+export function cursorsHere(): readonly string[] {
+  const cursor = new URLSearchParams(location.search).get('cursor');
+  const { cursors = [] } = memory();
+  if (cursor === null) return [];
+  return cursors.at(-1) === cursor ? cursors : [cursor];
+}
+
+/**
+ * Another page of a list is no place to come back to either.
+ * @param page from 0 on
+ */
+export function turnTo(cursors: readonly string[], page: number): void {
+  history.replaceState({ ...memory(), cursors }, '');
+  setQuery({ cursor: cursors.at(-1), page: page === 0 ? undefined : String(page + 1) });
 }
 
 /** A filter is no place to come back to: it replaces the address. */
@@ -53,13 +91,24 @@ export function setQuery(changes: Readonly<Record<string, string | undefined>>):
     if (value === undefined || value === '') query.delete(name);
     else query.set(name, value);
   const text = query.toString();
-  history.replaceState(null, '', location.pathname + (text === '' ? '' : `?${text}`));
+  history.replaceState(memory(), '', location.pathname + (text === '' ? '' : `?${text}`));
   moved.dispatchEvent(new Event('moved'));
 }
 
 /** Links are plain `<a href>`; those to pages of the console do not load it anew. */
 export function followLinks(): void {
-  addEventListener('popstate', () => moved.dispatchEvent(new Event('moved')));
+  history.scrollRestoration = 'manual';
+  addEventListener('popstate', () => {
+    isBack = true;
+    moved.dispatchEvent(new Event('moved'));
+    const { top = 0 } = memory();
+    // Once the place has been rendered from what is remembered of it.
+    requestAnimationFrame(() => {
+      requestAnimationFrame(() => {
+        scrollTo({ top });
+      });
+    });
+  });
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0) return;
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;

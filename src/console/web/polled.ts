@@ -1,5 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { get, Problem } from './api.ts';
+import { hasComeBack } from './navigation.ts';
 
 /** What was asked for last, and whether it could be had. */
 export interface Polled<Answer> {
@@ -20,13 +21,29 @@ interface Got<Answer> {
   readonly path?: string;
 }
 
+/** For whoever comes back to a page: it is there at once, as it was, until what is new comes. */
+const remembered = new Map<string, Got<unknown>>();
+const mostRemembered = 30;
+
+function remember(path: string, got: Got<unknown>): void {
+  remembered.delete(path);
+  remembered.set(path, got);
+  const [oldest] = remembered.keys();
+  if (oldest !== undefined && remembered.size > mostRemembered) remembered.delete(oldest);
+}
+
+function recalled<Answer>(path: string | undefined): Got<Answer> {
+  const known = path === undefined || !hasComeBack() ? undefined : remembered.get(path);
+  return (known as Got<Answer> | undefined) ?? { atMs: 0 };
+}
+
 /**
  * Asks again and again while the page is seen. What is shown stays until there is something newer, so nothing
  * flickers, and whoever has the focus keeps it although rows change places.
  * @param path undefined: nothing is asked
  */
 export function usePolled<Answer>(path: string | undefined, everyMs = 5_000): Polled<Answer> {
-  const [got, setGot] = useState<Got<Answer>>({ atMs: 0 });
+  const [got, setGot] = useState<Got<Answer>>(() => recalled(path));
   const [round, setRound] = useState(0);
   const keepFocus = useKeptFocus();
   useEffect(() => {
@@ -37,7 +54,9 @@ export function usePolled<Answer>(path: string | undefined, everyMs = 5_000): Po
       try {
         const answer = await get<Answer>(path, aborted.signal);
         keepFocus();
-        setGot({ answer, atMs: Date.now(), path });
+        const now = { answer, atMs: Date.now(), path };
+        remember(path, now);
+        setGot(now);
       } catch (error) {
         if (aborted.signal.aborted) return;
         const problem = error instanceof Problem ? error : new Problem(0, String(error), '');

@@ -10,6 +10,9 @@ export function useSession(): Session {
   return useContext(SessionContext);
 }
 
+/** The name that the pages bear: until a screen changes the title, it is the server's. */
+export const brand: string = document.title;
+
 /** Whether pages of single events may be seen: of customers, only those whose link shows bodies ask for them. */
 export function mayOpenEvents({ role, bodies }: Session): boolean {
   return role !== 'customer' || bodies;

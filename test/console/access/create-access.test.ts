@@ -54,6 +54,7 @@ test('OpenID Connect is set as a whole', () => {
   assert.deepEqual(consoleAccess(settings), {
     host: '127.0.0.1',
     url: 'https://console.shop.example',
+    brand: 'Postrider',
     sessionKey: undefined,
     tokensFile: undefined,
     oidc: {

@@ -40,6 +40,8 @@ test('a link shows its destination, by a page that goes on by itself', async (t)
   assert.equal(answer.status, 200);
   assert.match(answer.setCookies.join(), /^postrider-[0-9a-f]{12}=.*HttpOnly; SameSite=Strict$/);
   assert.match(answer.text, /<meta http-equiv="refresh" content="0; url=\/c\/[0-9a-f]{12}">/);
+  assert.match(answer.text, /<title>You are logged in · Harbor &#38; Sons<\/title>/);
+  assert.doesNotMatch(answer.text, /Postrider/);
   assert.equal(answer.headers['cache-control'], 'no-store');
   const session = await browser.session();
   assert.deepEqual(session, {
@@ -48,10 +50,66 @@ test('a link shows its destination, by a page that goes on by itself', async (t)
     subject: `link ${String(stand.told[0]?.link?.id)}`,
     role: 'customer',
     destination: 'crm',
+    until: new Date(stand.clock.now() + 7 * dayMs).toISOString(),
     bodies: false,
     isOpen: false,
   });
   assert.equal((await browser.get('/api/v1/destinations/crm')).status, 200);
+});
+
+test('a customer logs out of one link, and stays in another, as staff does', async (t) => {
+  const stand = await startStand(t, settings);
+  const browser = await loggedIn(stand, 'olga');
+  const ids = ['crm', 'billing'].map((destination) => {
+    const url = linkOf(stand, { destination });
+    return { url, id: String(stand.told.at(-1)?.link?.id) };
+  });
+  for (const { url } of ids) await browser.get(url);
+  const [first, second] = ids.map(({ id }) => id);
+  const userBy = async (link: string | undefined): Promise<string | undefined> => {
+    const headers: Record<string, string> = link === undefined ? {} : { 'x-postrider-link': link };
+    const { status, text } = await browser.get('/api/v1/session', headers);
+    return status === 200 ? (JSON.parse(text) as Session).user : undefined;
+  };
+  const asked = await browser.get(`/logout?link=${String(first)}`);
+  assert.match(asked.text, /You are logged in as <bdi>crm<\/bdi>/);
+  const fields: Record<string, string> = {};
+  for (const [, name = '', value = ''] of asked.text.matchAll(/name="(\w+)" value="([^"]*)"/g))
+    fields[name] = value;
+  const left = await browser.submit('/logout', fields);
+  assert.deepEqual([left.status, left.headers['location']], [303, `/logout?link=${String(first)}`]);
+  assert.match((await browser.get(`/logout?link=${String(first)}`)).text, /open your link/);
+  const users = [await userBy(first), await userBy(second), await userBy(undefined)];
+  assert.deepEqual(users, [undefined, 'billing', 'olga']);
+});
+
+test('why an event was put off, a customer reads in words', async (t) => {
+  const items = [
+    {
+      cause: 'breaker',
+      detail: 'not tried again since 2026-01-31T12:00Z (breaker); last answer 500',
+    },
+    { cause: 'lane', what: 'put off (cut-off) until 2026-01-31T12:00:00.000Z' },
+  ];
+  const stand = await startStand(t, settings, { answer: () => ({ items }) });
+  const { text } = await (await opened(stand)).get('/api/v1/destinations/crm');
+  assert.deepEqual(JSON.parse(text), {
+    items: [
+      {
+        cause: 'the endpoint has failed too often',
+        detail:
+          'not tried again since 2026-01-31T12:00Z (the endpoint has failed too often); last answer 500',
+      },
+      {
+        cause: 'other events come first',
+        what: 'put off (a fault at the sender) until 2026-01-31T12:00:00.000Z',
+      },
+    ],
+  });
+  assert.match(
+    (await (await loggedIn(stand, 'vera')).get('/api/v1/destinations/crm')).text,
+    /"breaker"/,
+  );
 });
 
 test('for another destination it is worth nothing, however that is written', async (t) => {

@@ -47,6 +47,7 @@ export interface Stand {
 const nothing: AccessSettings = {
   host: '127.0.0.1',
   url: undefined,
+  brand: 'Harbor & Sons',
   sessionKey: undefined,
   tokensFile: undefined,
   oidc: undefined,
@@ -95,6 +96,7 @@ export async function startStand(
   {
     log = silentLogger,
     port = 0,
+    trustedProxies = [],
     explain,
     actions,
     answer = ({ params }) => ({ params }),
@@ -102,6 +104,7 @@ export async function startStand(
   }: {
     readonly log?: Logger;
     readonly port?: number;
+    readonly trustedProxies?: readonly string[];
     /** Events are read with it, by the console's own route. */
     readonly explain?: RouteDeps['explain'];
     /** For the console's own routes of what operators may do. */
@@ -148,7 +151,7 @@ export async function startStand(
   for (const entry of earlier) tell(entry);
   const server = await createConsoleServer({
     access,
-    trustedProxies: [],
+    trustedProxies,
     log,
     pages: [],
     dated: () => ({}),

@@ -103,6 +103,18 @@ test('after ten wrong tokens an address has to wait with wrong ones, and right o
   assert.equal((await guess('guess-12')).status, 401);
 });
 
+test('behind a proxy that writes ports, wrong tokens count for the address', async (t) => {
+  const settings = { tokensFile: tokensFile(twoTokens) };
+  const stand = await startStand(t, settings, { trustedProxies: ['127.0.0.1/32'] });
+  const statusOf = async (n: number, address: string): Promise<number> => {
+    const headers = { authorization: `Bearer wrong-${n}`, 'x-forwarded-for': address };
+    return (await new Browser(stand.url).get('/api/v1/session', headers)).status;
+  };
+  for (let n = 0; n < 10; n += 1) assert.equal(await statusOf(n, `203.0.113.7:${5_000 + n}`), 401);
+  assert.equal(await statusOf(10, '203.0.113.7:6000'), 429);
+  assert.equal(await statusOf(11, '203.0.113.8:6000'), 401);
+});
+
 test('a token that is taken out of the file ends its sessions, and a wrong file changes nothing', async (t) => {
   const file = tokensFile(twoTokens);
   const said: string[] = [];

@@ -49,10 +49,12 @@ export const operator: Session = {
 
 /** The pages, and an API behind them that answers from memory. */
 export async function startFakeConsole(
-  given: Partial<FakeState> = {},
+  given: Partial<FakeState> & { readonly brand?: string } = {},
   port = 0,
 ): Promise<FakeConsole> {
-  const pages = new Map((await loadPages()).map((file) => [`/${file.path}`, file]));
+  const pages = new Map(
+    (await loadPages(given.brand ?? 'Postrider')).map((file) => [`/${file.path}`, file]),
+  );
   const index = pages.get('/index.html');
   const posted: FakeConsole['posted'] = [];
   let polls = 0;
@@ -152,8 +154,10 @@ function answerTo(
         `${id} ${name}`.toLowerCase().includes(search),
       );
       const state = query.get('state');
+      const inState = found.filter((each) => state === null || each.state === state);
+      const isByLetters = query.get('sort') === 'dead-letters';
       return {
-        ...list(found.filter((each) => state === null || each.state === state)),
+        ...list(isByLetters ? inState.toSorted(byDeadLetters) : inState),
         counts: countsOf(found),
         overview: overviewOf(data.destinations),
         indexing: { isCaughtUp: true },
@@ -176,7 +180,11 @@ function answerTo(
         ? (seenBy(session, path, data.story, veil) as object)
         : undefined;
     case '/events/search':
-      return list(data.events);
+      return list(
+        data.events.filter(({ outcome }) =>
+          [null, outcome].includes(query.get('outcome') as never),
+        ),
+      );
     case '/pipeline':
       return data.pipeline;
     case '/rejected':
@@ -186,7 +194,7 @@ function answerTo(
     case '/audiences':
       return list(data.audiences);
     case '/configuration':
-      return data.configuration;
+      return configurationPage(data, query);
     case '/notices':
       return list(data.notices);
     case '/audit':
@@ -194,6 +202,10 @@ function answerTo(
     default:
       return undefined;
   }
+}
+
+function byDeadLetters(a: DestinationRow, b: DestinationRow): number {
+  return b.deadLetters - a.deadLetters;
 }
 
 function countsOf(found: readonly DestinationRow[]): Overview['counts'] {
@@ -243,6 +255,25 @@ function ofDestination(
     default:
       return undefined;
   }
+}
+
+function configurationPage(
+  { configuration: { items, unreadable } }: FakeData,
+  query: URLSearchParams,
+): object {
+  const found = items.map((each) => each as Readonly<Record<'kind' | 'id' | 'name', string>>);
+  const kind = query.get('kind');
+  const sought = (query.get('search') ?? '').toLowerCase();
+  const wanted = found
+    .filter((each) => kind === null || each.kind === kind)
+    .filter(({ id, name }) => `${id} ${name}`.toLowerCase().includes(sought));
+  const kinds = Map.groupBy(found, (each) => each.kind);
+  return {
+    ...page(wanted, query),
+    kinds: Object.fromEntries(Array.from(kinds, ([name, all]) => [name, all.length])),
+    unreadable,
+    unreadableTotal: unreadable.length,
+  };
 }
 
 /** A cursor is how many were there before. */

@@ -30,7 +30,7 @@ export interface FakeData {
   readonly rejected: readonly RejectedCall[];
   readonly rejectedCounts: readonly RejectedCount[];
   readonly audiences: readonly AudienceRow[];
-  readonly configuration: Configuration;
+  readonly configuration: Pick<Configuration, 'items' | 'unreadable'>;
   readonly notices: readonly Notice[];
   readonly audit: readonly AuditEntry[];
 }
@@ -139,12 +139,13 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
   const events = attempts
     .filter((each) => each.kind === 'attempt')
     .slice(0, 30)
-    .map((each) => ({
+    .map((each, index) => ({
       messageId: each.messageId,
       user: each.user,
       source: each.source,
       type: each.type,
       at: each.at,
+      outcome: index % 3 === 0 ? ('dead-letter' as const) : ('delivered' as const),
       destinations: troubled.slice(0, 3),
     }));
 
@@ -204,7 +205,7 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
     ],
     audiences: audiencesOf(before, mark),
     configuration: {
-      resources: [
+      items: [
         { kind: 'Source', id: `shop${mark}`, name: `Web shop${mark}`, writeKeys: ['wk_shop_1'] },
         {
           kind: 'Audience',

@@ -31,7 +31,9 @@ function screensOf(data: typeof busy): readonly (readonly [path: string, heading
 }
 
 test('script and style of the first screen are below 45 KB together on their way', async () => {
-  const first = (await loadPages()).filter(({ path }) => path.startsWith('assets/main-'));
+  const first = (await loadPages('Postrider')).filter(({ path }) =>
+    path.startsWith('assets/main-'),
+  );
   const bytes = first.reduce((sum, { gzip }) => sum + gzip.length, 0);
   assert.ok(first.length === 2 && bytes < 45_000, `${bytes} bytes`);
 });
@@ -71,6 +73,68 @@ visiting('destinations are searched, filtered by state, and paged', async ({ pag
   await page.getByRole('searchbox').fill('nobody has this name');
   await page.getByText('Nothing matches.').waitFor();
   await page.getByText('5 destinations do not get events.').waitFor();
+});
+
+visiting(
+  'whoever comes back finds the page of the list, its order and its place, without waiting',
+  async ({ page, open, fake }) => {
+    await open('/');
+    await page.getByLabel('Sort by').selectOption('dead-letters');
+    await page.getByText('Destinations, most dead letters first').waitFor({ state: 'attached' });
+    await page.getByRole('button', { name: 'Next' }).click();
+    await page.getByText('51–100 of 5,000').waitFor();
+    await page.getByRole('button', { name: 'Next' }).click();
+    await page.getByText('101–150 of 5,000').waitFor();
+    assert.match(page.url(), /sort=dead-letters&cursor=100&page=3$/);
+    const last = page.locator('tbody tr .row-link').last();
+    const name = await last.innerText();
+    await last.scrollIntoViewIfNeeded();
+    const top = await page.evaluate<number>('scrollY');
+    assert.ok(top > 0);
+    await last.click();
+    await page.getByRole('heading', { level: 1, name }).waitFor();
+    await page.getByRole('button', { name: '24 hours' }).click();
+    assert.match(page.url(), /range=24h$/);
+    // Nothing is asked for: what was there is shown.
+    fake.state = { ...fake.state, failure: { status: 503, detail: 'Kafka is away.' } };
+    await page.goBack();
+    await page.getByText('101–150 of 5,000').waitFor();
+    await page.waitForFunction(`Math.abs(scrollY - ${top}) < 200`);
+    fake.state = { data: fake.state.data, session: fake.state.session };
+    await page.getByRole('button', { name: 'Previous' }).click();
+    await page.getByText('51–100 of 5,000').waitFor();
+    await page.goto(`${fake.origin}/?sort=dead-letters&cursor=100&page=3`);
+    await page.getByText('101–150 of 5,000').waitFor();
+    await page.getByRole('button', { name: 'Previous' }).click();
+    await page.getByText('1–50 of 5,000').waitFor();
+  },
+);
+
+visiting('events of a user say how they ended, and are found by it', async ({ page, open }) => {
+  await open('/events?user=user-4000');
+  const rows = page.locator('tbody tr');
+  const all = await rows.count();
+  await page.getByLabel('Outcome').selectOption('dead-letter');
+  await rows.nth(all - 1).waitFor({ state: 'detached' });
+  const words = await rows.locator('.badge').allInnerTexts();
+  assert.deepEqual([...new Set(words.map((word) => word.trim()))], ['Dead letter']);
+  assert.match(page.url(), /user=user-4000&outcome=dead-letter$/);
+  await page.getByLabel("Destination's id").fill('crm');
+  await page.waitForURL(/destination=crm/);
+});
+
+visiting('the configuration comes in pages, by kind and by a search', async ({ page, open }) => {
+  await open('/configuration?kind=Destination');
+  const rows = page.locator('.resources > li');
+  assert.equal(await rows.count(), 100);
+  await page.getByRole('button', { name: 'All 402' }).waitFor();
+  await page.getByRole('button', { name: 'Next' }).click();
+  await page.getByText('Page 2').waitFor();
+  await page.getByRole('searchbox').fill('big spenders');
+  await page.getByText('Nothing matches.').waitFor();
+  await page.getByRole('button', { name: 'All 402' }).click();
+  await rows.filter({ hasText: 'Big spenders' }).waitFor();
+  assert.equal(await rows.count(), 1);
 });
 
 const unsafe =
@@ -301,6 +365,23 @@ visiting(
     }
   },
   { session: customer },
+);
+
+visiting(
+  "a customer sees the vendor's name, when the link ends, and no words of ours",
+  async ({ page, open }) => {
+    await open('/c/0123456789ab');
+    await page.locator('.bar .brand').getByText('Harbor & Sons').waitFor();
+    assert.match(await page.title(), / · Harbor & Sons$/);
+    await page.getByText('Your link works until 7 Feb 2026').waitFor();
+    const way = await page.getByRole('link', { name: 'Log out' }).getAttribute('href');
+    assert.equal(way, '/logout?link=0123456789ab');
+    await page.setViewportSize({ width: 390, height: 800 });
+    assert.ok(await page.getByText('Your link works until').isVisible());
+    await page.locator('.url-line .badge').first().waitFor();
+    assert.doesNotMatch(await page.locator('body').innerText(), /Postrider|Breaker|offset|topic/);
+  },
+  { session: { ...customer, until: '2026-02-07T12:00:00.000Z' }, brand: 'Harbor & Sons' },
 );
 
 /** The story is one of an event that is among the customer's attempts and dead letters. */

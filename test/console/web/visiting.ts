@@ -19,6 +19,7 @@ interface Visit {
 }
 
 interface Circumstances {
+  readonly brand?: string;
   readonly data?: FakeData;
   readonly session?: Session;
 }
@@ -30,12 +31,12 @@ export function visiting(
   given: Circumstances = {},
 ): void {
   testNeeding([programs.chromium], title, async (executablePath) => {
-    const { data = busy, session = operator } = given;
+    const { data = busy, session = operator, brand = 'Postrider' } = given;
     browser ??= chromium.launch({
       executablePath,
       args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'],
     });
-    const fake = await startFakeConsole({ data, session });
+    const fake = await startFakeConsole({ data, session, brand });
     const context = await (await browser).newContext();
     const page = await context.newPage();
     page.setDefaultTimeout(15_000);

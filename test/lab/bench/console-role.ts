@@ -26,6 +26,7 @@ const { url } = await startConsole({
   access: {
     host: '127.0.0.1',
     url: undefined,
+    brand: 'Postrider',
     sessionKey: undefined,
     tokensFile: undefined,
     oidc: undefined,

@@ -23,6 +23,7 @@ export const session: z.ZodType<Session> = named<Session>(
     subject: maybe(z.string().describe('By what the audit knows them, if not by `user`.')),
     role: z.enum(['viewer', 'operator', 'customer']),
     destination: maybe(z.string().describe('Of a customer: the only one that may be seen.')),
+    until: maybe(time.describe('Of a customer: when the link ends.')),
     bodies: z.boolean().describe('Whether bodies of events may be seen.'),
     csrf: z.string().describe('To be sent with every POST, as the header x-csrf-token.'),
     isOpen: z.boolean().describe('Nobody has to log in.'),
@@ -120,8 +121,13 @@ export const configuration: z.ZodType<Configuration> = named<Configuration>(
   'Configuration',
   z.object({
     ...dated,
-    resources: z.array(resource).describe('As in resource files, secrets masked.'),
-    unreadable: z.array(z.object({ name: z.string(), reason: z.string() })),
+    items: z.array(resource).describe('As in resource files, secrets masked.'),
+    next: maybe(z.string()),
+    kinds: z.record(z.string(), count).describe('How many there are, whatever is searched for.'),
+    unreadable: z
+      .array(z.object({ name: z.string(), reason: z.string() }))
+      .describe('The first records that this version cannot read.'),
+    unreadableTotal: count,
   }),
 );
 

@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import type {
-  DeadLetter,
-  DeadLetterCount,
-  FoundEvent,
-  RejectedCall,
-  RejectedCount,
-  Story,
+import {
+  outcomes,
+  type DeadLetter,
+  type DeadLetterCount,
+  type FoundEvent,
+  type RejectedCall,
+  type RejectedCount,
+  type Story,
 } from '../model.ts';
 import { count, dated, maybe, named, time } from './shapes.ts';
 
@@ -130,6 +131,7 @@ export const foundEvent: z.ZodType<FoundEvent> = named<FoundEvent>(
     source: z.string(),
     type: z.string(),
     at: time.describe('When something last happened to it.'),
+    outcome: z.enum(outcomes).describe('Where it fared worst.'),
     destinations: z.array(z.string()),
   }),
 );

@@ -5,7 +5,7 @@ import { audiencesOf, configurationOf } from '../configured.ts';
 import { decodeCursor } from '../cursor.ts';
 import { behindOf, ratesOf } from '../flow.ts';
 import { freshnessOf } from '../freshness.ts';
-import type { Notice, Page, Pipeline } from '../model.ts';
+import type { Configuration, Notice, Page, Pipeline } from '../model.ts';
 import { accept } from '../parameters.ts';
 import { inTime } from '../in-time.ts';
 import { Remembered } from '../remembered.ts';
@@ -91,10 +91,20 @@ export function addDeploymentRoutes(api: FastifyInstance, deps: RouteDeps): void
     },
     ({ query: { cursor, limit } }) => newestPage(deps.audit.entries(), cursor, limit),
   );
-  api.get(
+  api.get<{ Querystring: Paged & { search?: string; kind?: string } }>(
     '/configuration',
-    { schema: { summary: 'What is in force', response: answer('configuration') } },
-    () => configurationOf(live),
+    {
+      schema: {
+        summary: 'What is in force, by kind and id',
+        response: answer('configuration'),
+        querystring: accept(['search', 'kind', 'cursor', 'limit']),
+      },
+    },
+    ({ query: { search = '', kind, cursor, limit } }): Configuration => {
+      const behind = decodeCursor(cursor, 'string')?.[0];
+      const { items, last, ...rest } = configurationOf(live, { search, kind, behind, limit });
+      return { ...page(items, last === undefined ? undefined : [last]), ...rest };
+    },
   );
 }
 

@@ -11,6 +11,7 @@ import { decodeCursor } from '../cursor.ts';
 import {
   countStates,
   detailOf,
+  inOrder,
   judgedViews,
   nameOf,
   overviewOf,
@@ -19,7 +20,7 @@ import {
   type Indexed,
 } from '../destinations.ts';
 import { isHeard, sourceTimesOf } from '../freshness.ts';
-import type { DestinationList, DestinationRow, Range } from '../model.ts';
+import type { DestinationList, DestinationRow, Order, Range } from '../model.ts';
 import { accept } from '../parameters.ts';
 import { ProblemError } from '../problem.ts';
 import { Remembered } from '../remembered.ts';
@@ -93,16 +94,18 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
     return found;
   };
 
-  api.get<{ Querystring: Paged & { search?: string; state?: DestinationHealth } }>(
+  api.get<{
+    Querystring: Paged & { search?: string; state?: DestinationHealth; sort: Order };
+  }>(
     '/destinations',
     {
       schema: {
-        summary: 'How all destinations are, the worst first',
+        summary: 'How all destinations are, the worst first, or by a number',
         response: answer('destinationList'),
-        querystring: accept(['search', 'state', 'cursor', 'limit']),
+        querystring: accept(['search', 'state', 'sort', 'cursor', 'limit']),
       },
     },
-    async ({ query: { search = '', state, cursor, limit } }): Promise<DestinationList> => {
+    async ({ query: { search = '', state, sort, cursor, limit } }): Promise<DestinationList> => {
       const wanted = search.toLowerCase();
       const [views, counts] = await Promise.all([now.get(), letters.get()]);
       const isFound = ({ destination: id }: JudgedView): boolean =>
@@ -110,7 +113,8 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
       const found = wanted === '' ? views : views.filter(isFound);
       const all = state === undefined ? found : found.filter((view) => view.state === state);
       const behind = decodeCursor(cursor, 'string', 'number');
-      const { items, next } = pageOf(all, behind, limit);
+      const lettersOf = (id: string): number => counts.get(wordOf(live, id)) ?? 0;
+      const { items, next } = pageOf(inOrder(all, sort, lettersOf), behind, limit);
       return {
         ...page(await Promise.all(items.map((view) => row(view, counts))), next),
         counts: countStates(found),

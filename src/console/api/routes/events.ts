@@ -8,7 +8,7 @@ import { withCopies } from '../copies.ts';
 import { decodeCursor } from '../cursor.ts';
 import { LongReadings } from '../in-time.ts';
 import { accept } from '../parameters.ts';
-import type { Story } from '../model.ts';
+import type { EventOutcome, Story } from '../model.ts';
 import { ProblemError } from '../problem.ts';
 import { opened, page, wordOf, type Paged, type RouteDeps } from './route.ts';
 
@@ -57,18 +57,37 @@ export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
       return session?.destination === undefined ? told : ofPresent(told, deps.live);
     },
   );
-  api.get<{ Querystring: Paged & { user: string } }>(
+  api.get<{
+    Querystring: Paged & {
+      user: string;
+      outcome?: EventOutcome;
+      destination?: string;
+      since?: string;
+      until?: string;
+    };
+  }>(
     '/events/search',
     {
       schema: {
         summary: 'The events of a user, the newest first',
         response: answer('eventPage'),
-        querystring: accept(['user', 'cursor', 'limit'], ['user']),
+        querystring: accept(
+          ['user', 'outcome', 'destination', 'since', 'until', 'cursor', 'limit'],
+          ['user'],
+        ),
       },
     },
-    async ({ query: { user, cursor, limit } }) => {
-      const [beforeMs] = decodeCursor(cursor, 'number') ?? [];
-      const { items, nextAtMs } = await eventsOfUser(opened(index), user, beforeMs, limit);
+    async ({ query: { user, outcome, destination, since, until, cursor, limit } }) => {
+      const [cursorMs = Infinity] = decodeCursor(cursor, 'number') ?? [];
+      const beforeMs = Math.min(cursorMs, until === undefined ? Infinity : Date.parse(until));
+      const { items, nextAtMs } = await eventsOfUser(opened(index), {
+        user,
+        outcome,
+        destination: destination === undefined ? undefined : wordOf(deps.live, destination),
+        sinceMs: since === undefined ? undefined : Date.parse(since),
+        beforeMs: Number.isFinite(beforeMs) ? beforeMs : undefined,
+        limit,
+      });
       return page(items, nextAtMs === undefined ? undefined : [nextAtMs]);
     },
   );

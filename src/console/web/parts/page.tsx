@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { hasMoved } from '../navigation.ts';
+import { brand } from '../session.ts';
 import { printable } from '../../../printable.ts';
 
 /** Its heading gets the focus when one comes here by a link, as with pages that a browser loads. */
@@ -19,7 +20,7 @@ export function PageHead({
   readonly children?: ComponentChildren;
 }): JSX.Element {
   useEffect(() => {
-    document.title = `${printable(title)} · Postrider`;
+    document.title = `${printable(title)} · ${brand}`;
   }, [title]);
   const head = useRef<HTMLHeadingElement>(null);
   // What is loaded after a link has a heading of its own, and the one that had the focus goes.

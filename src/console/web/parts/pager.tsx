@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
+import { cursorsHere, turnTo, usePlace } from '../navigation.ts';
 
 export interface Paging {
   readonly cursor: string | undefined;
@@ -9,23 +10,35 @@ export interface Paging {
   readonly back: () => void;
 }
 
-/** Cursors go forward only: those of the pages before are kept. @param question another one begins anew */
+/**
+ * Cursors go forward only: those of the pages before are kept. The address has the present one; a screen has one list with
+ * pages.
+ * @param question another one begins anew
+ */
 export function usePaging(question: string): Paging {
-  const [state, setState] = useState<{ question: string; cursors: readonly string[] }>({
-    question,
-    cursors: [],
-  });
-  const cursors = state.question === question ? state.cursors : [];
+  const { query } = usePlace();
+  const asked = useRef(question);
+  const isOther = asked.current !== question;
+  useEffect(() => {
+    if (!isOther) return;
+    asked.current = question;
+    turnTo([], 0);
+  }, [question]);
+  const cursors = isOther ? [] : cursorsHere();
+  const said = Number(query.get('page'));
+  const page = cursors.length > 0 && said > cursors.length ? said - 1 : cursors.length;
+  const turn = (to: readonly string[], toPage: number): void => {
+    turnTo(to, toPage);
+    scrollTo({ top: 0 });
+  };
   return {
     cursor: cursors.at(-1),
-    page: cursors.length,
+    page,
     forward: (next) => {
-      setState({ question, cursors: [...cursors, next] });
-      scrollTo({ top: 0 });
+      turn([...cursors, next], page + 1);
     },
     back: () => {
-      setState({ question, cursors: cursors.slice(0, -1) });
-      scrollTo({ top: 0 });
+      turn(cursors.slice(0, -1), cursors.length > 1 ? page - 1 : 0);
     },
   };
 }

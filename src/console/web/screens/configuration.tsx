@@ -1,20 +1,25 @@
 import type { JSX } from 'preact';
 import type { Configuration } from '../../api/model.ts';
-import { count, counted } from '../format.ts';
+import { given, withQuery } from '../api.ts';
+import { count } from '../format.ts';
 import { setQuery, type Place } from '../navigation.ts';
 import { Data, Id, Lines } from '../parts/data.tsx';
 import { Glyph } from '../parts/glyph.tsx';
 import { Nothing, Shown } from '../parts/notes.tsx';
 import { Choice, PageHead, Section } from '../parts/page.tsx';
+import { Pager, usePaging } from '../parts/pager.tsx';
 import { SearchField } from '../parts/search-field.tsx';
 import { usePolled } from '../polled.ts';
 
-const shownResources = 100;
+const rowsAPage = 100;
 
 export function ConfigurationPage({ place }: { readonly place: Place }): JSX.Element {
-  const configuration = usePolled<Configuration>('/configuration', 15_000);
   const search = place.query.get('search') ?? '';
   const kind = place.query.get('kind') ?? '';
+  const paging = usePaging(`${kind} ${search}`);
+  const { cursor } = paging;
+  const question = { search: given(search), kind: given(kind), cursor, limit: rowsAPage };
+  const configuration = usePolled<Configuration>(withQuery('/configuration', question), 15_000);
   return (
     <>
       <PageHead
@@ -22,10 +27,11 @@ export function ConfigurationPage({ place }: { readonly place: Place }): JSX.Ele
         lead="What is in force, as every role follows it. Secrets are masked."
       />
       <Shown of={configuration}>
-        {({ resources, unreadable }) => (
+        {({ items, next, kinds, unreadable, unreadableTotal }) => (
           <>
-            <Unreadable unreadable={unreadable} />
-            <Resources resources={resources} search={search} kind={kind} />
+            <Unreadable unreadable={unreadable} total={unreadableTotal} />
+            <Resources items={items} kinds={kinds} search={search} kind={kind} />
+            <Pager paging={paging} next={next} label="Pages of resources" />
           </>
         )}
       </Shown>
@@ -35,8 +41,10 @@ export function ConfigurationPage({ place }: { readonly place: Place }): JSX.Ele
 
 function Unreadable({
   unreadable,
+  total,
 }: {
   readonly unreadable: Configuration['unreadable'];
+  readonly total: number;
 }): JSX.Element | null {
   if (unreadable.length === 0) return null;
   return (
@@ -52,6 +60,7 @@ function Unreadable({
               : <Data text={reason} />
             </li>
           ))}
+          {total > unreadable.length ? <li>and {count(total - unreadable.length)} more</li> : null}
         </ul>
       </div>
     </Section>
@@ -66,23 +75,17 @@ interface Named {
 }
 
 function Resources({
-  resources,
+  items,
+  kinds,
   search,
   kind,
-}: {
-  readonly resources: readonly object[];
+}: Pick<Configuration, 'items' | 'kinds'> & {
   readonly search: string;
   readonly kind: string;
 }): JSX.Element {
-  const named = resources.map(namedOf);
-  const kinds = [...new Set(named.map((each) => each.kind))].sort();
-  const sought = search.toLowerCase();
-  const found = named.filter(
-    (each) =>
-      (kind === '' || each.kind === kind) &&
-      `${each.id} ${each.name}`.toLowerCase().includes(sought),
-  );
-  if (resources.length === 0)
+  const found = items.map(namedOf);
+  const total = Object.values(kinds).reduce((sum, each) => sum + each, 0);
+  if (total === 0)
     return (
       <Nothing title="Nothing is configured yet.">
         Write resources to a file and run <code>postrider apply -f FILE</code>.
@@ -94,8 +97,10 @@ function Resources({
         <Choice
           label="Kind"
           values={[
-            ['', `All ${count(named.length)}`],
-            ...kinds.map((each) => [each, each] as const),
+            ['', `All ${count(total)}`],
+            ...Object.keys(kinds)
+              .sort()
+              .map((each) => [each, each] as const),
           ]}
           chosen={kind}
           onChoose={(value) => {
@@ -112,7 +117,7 @@ function Resources({
       </div>
       {found.length === 0 ? <Nothing title="Nothing matches." /> : null}
       <ul class="resources panel">
-        {found.slice(0, shownResources).map((each) => (
+        {found.map((each) => (
           <li key={`${each.kind} ${each.id}`}>
             <details>
               <summary>
@@ -126,11 +131,6 @@ function Resources({
           </li>
         ))}
       </ul>
-      {found.length > shownResources ? (
-        <p class="quiet more">
-          {counted(found.length - shownResources, 'more resource')}: search to see them.
-        </p>
-      ) : null}
     </>
   );
 }

@@ -1,6 +1,12 @@
 import type { JSX } from 'preact';
 import { destinationHealths } from '../../../event/destination-health.ts';
-import type { DestinationList, DestinationRow, Overview } from '../../api/model.ts';
+import {
+  orders,
+  type DestinationList,
+  type DestinationRow,
+  type Order,
+  type Overview,
+} from '../../api/model.ts';
 import { given, withQuery } from '../api.ts';
 import { count, counted, milliseconds, percent, rate, short } from '../format.ts';
 import { setQuery, urlOf, type Place } from '../navigation.ts';
@@ -21,12 +27,14 @@ const rowsAPage = 50;
 export function DestinationsPage({ place }: { readonly place: Place }): JSX.Element {
   const search = place.query.get('search') ?? '';
   const state = place.query.get('state') ?? '';
-  const paging = usePaging(`${state} ${search}`);
+  const order = orders.find((each) => each === place.query.get('sort')) ?? 'urgency';
+  const paging = usePaging(`${state} ${order} ${search}`);
   const { cursor } = paging;
   const list = usePolled<DestinationList>(
     withQuery('/destinations', {
       search: given(search),
       state: given(state),
+      sort: order === 'urgency' ? undefined : order,
       cursor,
       limit: rowsAPage,
     }),
@@ -57,6 +65,22 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
           {list.answer === undefined ? null : (
             <StateFilter counts={list.answer.counts} chosen={state} all={found} />
           )}
+          <label class="sort">
+            Sort by
+            <select
+              value={order}
+              onChange={(event) => {
+                const { value } = event.currentTarget;
+                setQuery({ sort: value === 'urgency' ? undefined : value });
+              }}
+            >
+              {orders.map((each) => (
+                <option key={each} value={each}>
+                  {orderNames[each]}
+                </option>
+              ))}
+            </select>
+          </label>
         </div>
       ) : null}
       <Shown of={list}>
@@ -68,7 +92,7 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
           return (
             <>
               <Table
-                caption="Destinations, the worst first"
+                caption={`Destinations, ${captions[order]}`}
                 columns={columns}
                 rows={items}
                 keyOf={({ id }) => id}
@@ -88,6 +112,20 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
     </>
   );
 }
+
+const orderNames: Readonly<Record<Order, string>> = {
+  urgency: 'urgency',
+  'dead-letters': 'dead letters',
+  waiting: 'events waiting',
+  p99: 'latency, p99',
+};
+
+const captions: Readonly<Record<Order, string>> = {
+  urgency: 'the worst first',
+  'dead-letters': 'most dead letters first',
+  waiting: 'most waiting events first',
+  p99: 'the slowest first',
+};
 
 /** What somebody learns who looks for five seconds: of all destinations, whatever is searched for. */
 function Headline({ overview }: { readonly overview: Overview }): JSX.Element {

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { AttemptRow, Page } from '../../../api/model.ts';
 import { given, withQuery } from '../../api.ts';
 import { count, milliseconds } from '../../format.ts';
-import { urlOf } from '../../navigation.ts';
+import { setQuery, urlOf, usePlace } from '../../navigation.ts';
 import { inOneLine, inWords } from '../../parts/answer.tsx';
 import { Data, Id, None, Time } from '../../parts/data.tsx';
 import { Nothing, Shown } from '../../parts/notes.tsx';
@@ -27,11 +27,12 @@ export function Attempts({
   readonly path: string;
   readonly urls: readonly string[];
 }): JSX.Element {
-  const [isFailedOnly, setFailedOnly] = useState(false);
+  const { query } = usePlace();
+  const isFailedOnly = query.has('failed');
   const [isLive, setLive] = useState(true);
-  const [url, setUrl] = useState('');
-  const [message, setMessage] = useState('');
-  const [user, setUser] = useState('');
+  const url = query.get('url') ?? '';
+  const message = query.get('message') ?? '';
+  const user = query.get('user') ?? '';
   const isLinked = mayOpenEvents(useSession());
   const question = withQuery(`${path}/attempts`, {
     failed: isFailedOnly ? true : undefined,
@@ -66,15 +67,27 @@ export function Attempts({
       }
     >
       <div class="tools">
-        <SearchField label="Message id" value={message} onSearch={setMessage} />
-        <SearchField label="User" value={user} onSearch={setUser} />
+        <SearchField
+          label="Message id"
+          value={message}
+          onSearch={(text) => {
+            setQuery({ message: text });
+          }}
+        />
+        <SearchField
+          label="User"
+          value={user}
+          onSearch={(text) => {
+            setQuery({ user: text });
+          }}
+        />
         {urls.length < 2 ? null : (
           <label>
             <span class="unseen">URL</span>
             <select
               value={url}
               onChange={(event) => {
-                setUrl(event.currentTarget.value);
+                setQuery({ url: event.currentTarget.value });
               }}
             >
               <option value="">All URLs</option>
@@ -91,7 +104,7 @@ export function Attempts({
             type="checkbox"
             checked={isFailedOnly}
             onChange={(event) => {
-              setFailedOnly(event.currentTarget.checked);
+              setQuery({ failed: event.currentTarget.checked ? 'true' : undefined });
             }}
           />
           Failures only

@@ -1,8 +1,8 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import type { UrlStatus } from '../../../../event/destination-status.ts';
 import type { Range, Series, UrlSeries } from '../../../api/model.ts';
 import { absolute, count, milliseconds, rate } from '../../format.ts';
+import { setQuery, usePlace } from '../../navigation.ts';
 import { Answer } from '../../parts/answer.tsx';
 import { Chart } from '../../parts/chart.tsx';
 import { Id, Time } from '../../parts/data.tsx';
@@ -10,6 +10,7 @@ import { Nothing, Shown } from '../../parts/notes.tsx';
 import { Choice, Section } from '../../parts/page.tsx';
 import { Badge } from '../../parts/state.tsx';
 import { usePolled } from '../../polled.ts';
+import { useSession } from '../../session.ts';
 
 const ranges: readonly (readonly [Range, string])[] = [
   ['1h', '1 hour'],
@@ -25,12 +26,22 @@ export function OverTime({
   readonly path: string;
   readonly urls: readonly UrlStatus[];
 }): JSX.Element {
-  const [range, setRange] = useState<Range>('1h');
+  const { query } = usePlace();
+  const [range] = ranges.find(([each]) => each === query.get('range')) ?? ['1h'];
   const series = usePolled<Series>(`${path}/series?range=${range}`, 10_000);
   return (
     <Section
       title="Over time"
-      aside={<Choice label="Time range" values={ranges} chosen={range} onChoose={setRange} />}
+      aside={
+        <Choice
+          label="Time range"
+          values={ranges}
+          chosen={range}
+          onChoose={(value) => {
+            setQuery({ range: value === '1h' ? undefined : value });
+          }}
+        />
+      }
     >
       <Shown of={series}>
         {(answer) => (
@@ -133,6 +144,13 @@ const breakers = {
   'half-open': { word: 'Breaker half open', tone: 'warn', shape: 'again' },
 } as const;
 
+/** For customers, who know nothing of breakers. */
+const sendings = {
+  closed: { word: 'Events are sent', tone: 'good', shape: 'check' },
+  open: { word: 'Too many failures: tried now and then', tone: 'bad', shape: 'cross' },
+  'half-open': { word: 'Tried again now', tone: 'warn', shape: 'again' },
+} as const;
+
 function UrlBand({
   url,
   status,
@@ -144,12 +162,14 @@ function UrlBand({
   readonly own: UrlSeries | undefined;
   readonly series: Series;
 }): JSX.Element {
+  const { role } = useSession();
+  const words = role === 'customer' ? sendings : breakers;
   const breaker = status?.breaker ?? own?.breaker;
   return (
     <li>
       <div class="url-line">
         <Id text={url} />
-        {breaker === undefined ? null : <Badge {...breakers[breaker]} />}
+        {breaker === undefined ? null : <Badge {...words[breaker]} />}
         {status?.failingSince === undefined ? null : (
           <span class="quiet">
             failing since <Time at={status.failingSince} />
