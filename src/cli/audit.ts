@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { asError, PostriderError } from '../errors.ts';
-import type { AuditRecord } from '../event/audit-entry.ts';
+import type { AuditRecord, RunOutcome } from '../event/audit-entry.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
@@ -19,7 +19,7 @@ const outcomeMs = 10_000;
 type Done = Omit<AuditRecord, 'id' | 'at' | 'user' | 'via'>;
 
 /**
- * Resolves when Kafka has the entry. Whoever may write the topic can write any name into it, so the entry says as whom
+ * Resolves to the entry's id when Kafka has it. Whoever may write the topic can write any name into it, so the entry says as whom
  * the command reaches Kafka.
  * @param givenUp resolves when Kafka is not waited for any longer
  * @throws PostriderError `not-found`, `kafka-refused`
@@ -28,7 +28,7 @@ export async function writeAudit(
   context: Context,
   done: Done,
   givenUp?: Promise<void>,
-): Promise<void> {
+): Promise<string> {
   const topic = (await context.topology()).topics.audit;
   await requireTopics(context.kafka, [{ name: topic }]);
   const user = userOf(context);
@@ -44,21 +44,64 @@ export async function writeAudit(
     await producer.send([record]);
   };
   await withProducer(context, write, givenUp);
+  return entry.id;
 }
 
 /** Does it once the audit has it, so that nothing is done that is not written, and writes where it fails. */
 export async function audited<T>(context: Context, done: Done, act: () => Promise<T>): Promise<T> {
-  await writeAudit(context, done);
+  const began = await writeAudit(context, done);
   try {
     return await act();
   } catch (error) {
-    const detail = asError(error).message;
-    const outcome = error instanceof PostriderError ? 'refused' : 'failed';
-    // The reason of the failure is what a person has to read.
-    const givenUp = delay(outcomeMs, undefined, { ref: false });
-    await writeAudit(context, { ...done, outcome, detail }, givenUp).catch(() => undefined);
+    await writeFailure(context, { ...done, began }, error);
     throw error;
   }
+}
+
+/** How a run ended. */
+interface RunEnd {
+  /** A sentence for each reason why events were left out. */
+  readonly leftOut: readonly string[];
+  readonly became?: RunOutcome | undefined;
+}
+
+/**
+ * The same for what sends many events or deletes many users: how it ended is written too.
+ * @param chosen which events, or whose
+ * @param act is to tell of each one that is done, or of several
+ */
+export async function auditedRun(
+  context: Context,
+  done: Omit<Done, 'detail'>,
+  chosen: string,
+  act: (onDone: (more?: number) => void) => Promise<RunEnd>,
+): Promise<void> {
+  const began = await writeAudit(context, { ...done, detail: chosen, isRun: true });
+  let sent = 0;
+  const onDone = (more = 1): void => {
+    sent += more;
+  };
+  try {
+    const { leftOut, became } = await act(onDone);
+    const detail = leftOut.length === 0 ? {} : { detail: leftOut.join('. ') };
+    const known = became === undefined ? {} : { became };
+    await writeInTime(context, { ...done, began, sent, ...known, ...detail });
+  } catch (error) {
+    await writeFailure(context, { ...done, began, sent }, error);
+    throw error;
+  }
+}
+
+async function writeFailure(context: Context, done: Done, error: unknown): Promise<void> {
+  const detail = asError(error).message;
+  const outcome = error instanceof PostriderError ? 'refused' : 'failed';
+  await writeInTime(context, { ...done, outcome, detail });
+}
+
+/** What was done, or why it was not, is what a person has to read: the entry is not waited for without end. */
+async function writeInTime(context: Context, done: Done): Promise<void> {
+  const givenUp = delay(outcomeMs, undefined, { ref: false });
+  await writeAudit(context, done, givenUp).catch(() => undefined);
 }
 
 /**
@@ -89,6 +132,16 @@ function systemUser(): string {
   } catch {
     return String(process.getuid?.() ?? 'unknown');
   }
+}
+
+/** Whose events a run sends. */
+export function ofDestinations(
+  ids: Iterable<string> | undefined,
+): Pick<AuditRecord, 'destination' | 'destinations'> {
+  const all = [...(ids ?? [])];
+  const [destination] = all;
+  if (destination === undefined) return {};
+  return all.length === 1 ? { destination } : { destinations: all };
 }
 
 const mostNamed = 20;

@@ -15,6 +15,7 @@ import { Audit } from './actions/audit.ts';
 import type { Operations } from './actions/operations.ts';
 import { addActions } from './actions/routes.ts';
 import { addLinkActions } from './actions/links.ts';
+import { addRunRoutes } from './actions/run-routes.ts';
 import { Runs } from './actions/runs.ts';
 import { datedAt, sourceTimesOf } from './api/freshness.ts';
 import type { RouteDeps } from './api/routes/route.ts';
@@ -121,6 +122,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
       addEventRoutes(api, parts);
       addDeploymentRoutes(api, parts);
       addActions(api, { operations, runs, audit });
+      addRunRoutes(api, { index, audit, runs, clock });
       addLinkActions(api, { links, audit, clock, identityOf });
     },
     dated: () => datedAt(sourceTimesOf({ live, index }), clock.now()),

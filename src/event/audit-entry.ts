@@ -18,6 +18,29 @@ export interface AuditEntry {
   readonly detail?: string;
   /** Absent: it was begun, or is done. */
   readonly outcome?: 'refused' | 'failed';
+  /** It takes long, so an entry that says how it ended follows. */
+  readonly isRun?: true;
+  /** Of a run: the destinations whose events it sends, if these are several; absent without `destination` too: all. */
+  readonly destinations?: readonly string[];
+  /** With an end: the id of the entry with which it began. */
+  readonly began?: string;
+  /** With the end of a run: how many events were sent, or users deleted. */
+  readonly sent?: number;
+  /** With the end of a run: what had become of these events by then, as far as it was looked for. */
+  readonly became?: RunOutcome;
+}
+
+/** What became of the events that a run sent. */
+export interface RunOutcome {
+  readonly delivered: number;
+  /** In the dead letters again. */
+  readonly refused: number;
+  /** For another attempt, or for a paused destination to be resumed. */
+  readonly waiting: number;
+  /** Nothing is known of them yet. */
+  readonly other: number;
+  /** Their user was deleted meanwhile; absent: none was. */
+  readonly dropped?: number;
 }
 
 export const auditActions = [
@@ -71,10 +94,22 @@ export function decodeAuditEntry(value: Buffer | null): AuditRecord | undefined 
     const isEntry = [json?.id, json?.at, json?.user, json?.action].every(
       (each) => typeof each === 'string',
     );
-    return isEntry ? (json as AuditRecord) : undefined;
+    return isEntry && hasRunFields(json ?? {}) ? (json as AuditRecord) : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Another version, or whoever may write to the topic, may mean something else by these names. */
+function hasRunFields({ began, sent, destinations, became }: Partial<AuditRecord>): boolean {
+  const counts: readonly unknown[] =
+    became === undefined ? [] : [became.delivered, became.refused, became.waiting, became.other];
+  return (
+    ['string', 'undefined'].includes(typeof began) &&
+    [...counts, sent ?? 0].every((each) => Number.isSafeInteger(each)) &&
+    (destinations === undefined ||
+      (Array.isArray(destinations) && destinations.every((each) => typeof each === 'string')))
+  );
 }
 
 /** Without what only the console's access needs. */

@@ -80,6 +80,7 @@ test('commands that send, change partitions or encrypt again are in the audit, a
   assert.deepEqual(
     await told(
       ['send-test', 'crm'],
+      ['resume', 'crm'],
       ['secrets', 'rotate'],
       ['topics', 'add-partitions', letters, ...partitions],
       ['topics', 'add-partitions', letters, ...partitions],
@@ -92,6 +93,8 @@ test('commands that send, change partitions or encrypt again are in the audit, a
     ),
     [
       ['send-test', 'crm', undefined, undefined],
+      ['resume', 'crm', 'crm', undefined],
+      ['resume', 'crm', undefined, undefined],
       ['rotate-secrets', undefined, undefined, undefined],
       ['add-partitions', undefined, `${letters} from 3 to 4`, undefined],
       ['audience-sync', undefined, 'all', undefined],
@@ -99,6 +102,18 @@ test('commands that send, change partitions or encrypt again are in the audit, a
       ['audience-sync', undefined, 'big --retire', undefined],
     ],
   );
+});
+
+test('a run has its end in the audit, tied to its beginning, also if it fails', async () => {
+  const before = (await entries()).length;
+  const kept = await postrider.run(['dead-letters', 'redrive', '--destination', 'crm', '--yes']);
+  assert.equal(kept.code, 0, kept.stderr);
+  assert.equal((await postrider.run(['resume', 'crm', 'crn'])).code, 1);
+  const [begun, ended, second, failed] = (await entries()).slice(before);
+  assert.deepEqual([begun?.isRun, begun?.destination], [true, 'crm']);
+  assert.deepEqual([ended?.began, ended?.sent, ended?.isRun], [begun?.id, 0, undefined]);
+  assert.deepEqual([second?.isRun, second?.destinations], [true, ['crm', 'crn']]);
+  assert.deepEqual([failed?.began, failed?.outcome], [second?.id, 'refused']);
 });
 
 test('what was refused is in the audit as that', async () => {

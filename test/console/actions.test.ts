@@ -27,7 +27,7 @@ interface Stand {
 async function startStand(t: TestContext, operations: Partial<Operations>): Promise<Stand> {
   const told: Told[] = [];
   const audit = {
-    write: (entry: Told): Promise<void> => Promise.resolve(void told.push(entry)),
+    write: (entry: Told): Promise<string> => Promise.resolve(`entry ${told.push(entry)}`),
     tell: (entry: Told): void => void told.push(entry),
   };
   const api = fastify();

@@ -16,6 +16,7 @@ import type {
   Pipeline,
   Problem,
   Redrive,
+  RunRow,
   RejectedCall,
   Series,
   Session,
@@ -267,7 +268,14 @@ test('the API describes itself', async () => {
 });
 
 test('every route answers as the API describes it', async () => {
-  const lists = ['/audiences', '/notices', '/audit', '/rejected/summary', '/dead-letters/summary'];
+  const lists = [
+    '/audiences',
+    '/notices',
+    '/audit',
+    '/runs',
+    '/rejected/summary',
+    '/dead-letters/summary',
+  ];
   const others = ['/configuration', '/destinations/crm/dead-letters', '/destinations/crm/series'];
   for (const route of [...lists, ...others, '/freshness']) {
     const { asOf } = await get<Dated>(route);
@@ -289,6 +297,15 @@ test('every route answers as the API describes it', async () => {
   const { id } = (await post('/redrives', { destination: 'described' })) as Redrive;
   await eventually(async () => {
     assert.equal((await get<Redrive>(`/redrives/${id}`)).state, 'done');
+  });
+  await eventually(async () => {
+    const { items } = await get<Page<RunRow>>('/runs');
+    const begun = items.map((run) => [run.action, run.destinations, run.state, run.sent]);
+    assert.deepEqual(begun, [
+      ['redrive', ['described'], 'done', 0],
+      ['resume', ['described'], 'done', 0],
+    ]);
+    assert.equal(items[0]?.id, id);
   });
   const made = (await post('/destinations/described/links', { expires: '1h' })) as MadeLink;
   await eventually(async () => {

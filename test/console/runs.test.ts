@@ -66,7 +66,9 @@ test('what is sent goes on though nobody asks for it', async () => {
   const runs = new Runs(clock);
   const sending = held();
   const ends: string[] = [];
-  const { id } = runs.start(sending.work, ({ state, sent }) => ends.push(`${state} ${sent}`));
+  const { id } = runs.start('entry', sending.work, ({ state, sent }) =>
+    ends.push(`${state} ${sent}`),
+  );
   await clock.pass(3_600_000);
   sending.run().onSent();
   assert.deepEqual(runs.find(id), { id, state: 'running', found: 1, sent: 1 });

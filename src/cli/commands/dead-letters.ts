@@ -11,10 +11,11 @@ import { readStoredResources } from '../../resources/config/config-topic.ts';
 import { recordKey } from '../../resources/config/stored.ts';
 import { ofKind, type StoredResources } from '../../resources/config/stored-resources.ts';
 import { nameOfDestination } from '../../resources/notice-hook.ts';
-import { audited, selectionText } from '../audit.ts';
+import { auditedRun, ofDestinations, selectionText } from '../audit.ts';
 import type { Context } from '../context.ts';
 import {
   deadLetters,
+  outcomeOf,
   redriveDeadLetters,
   withWaysBack,
   type DeadRedriveOptions,
@@ -143,13 +144,16 @@ async function redrive(
   await withWaysBack(context, async (ways) => {
     const { destination } = options;
     if (destination !== undefined) warnIfUnknown(context, destination, ways.config.resources);
-    const send = async (): Promise<unknown> =>
-      redriveDeadLetters(context, ways, selection, options);
-    if (options.dryRun === true) await send();
-    else {
-      const detail = selectionText({ ...options }, places);
-      await audited(context, { action: 'redrive', detail }, send);
+    if (options.dryRun === true) {
+      await redriveDeadLetters(context, ways, selection, options);
+      return;
     }
+    const done = { action: 'redrive', ...ofDestinations(destination) } as const;
+    const chosen = selectionText({ ...options }, places);
+    await auditedRun(context, done, chosen, async (onSent) => {
+      const result = await redriveDeadLetters(context, ways, selection, { ...options, onSent });
+      return { leftOut: result.leftOut, became: outcomeOf(result) };
+    });
   });
 }
 

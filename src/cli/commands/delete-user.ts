@@ -17,7 +17,7 @@ import {
 import { fenceMs } from '../../resources/fence/fence.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { formatTable } from '../../resources/table.ts';
-import { audited } from '../audit.ts';
+import { auditedRun } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { confirm } from '../terminal/confirm.ts';
 import { counted } from '../terminal/counted.ts';
@@ -73,9 +73,11 @@ async function deleteUser(
           `this deletes ${detail}, for good`,
           'to confirm without a terminal, add --yes',
         );
-      await audited(context, { action: 'delete-user', detail }, () =>
-        run(context, users.ids, sourceIds, config, report),
-      );
+      await auditedRun(context, { action: 'delete-user' }, detail, async (onDone) => {
+        await run(context, users.ids, sourceIds, config, report, onDone);
+        const left = users.ids.length - report.users;
+        return { leftOut: left === 0 ? [] : [`stopped; ${counted(left, 'user')} left`] };
+      });
     }
   } finally {
     await config.stop();
@@ -93,6 +95,7 @@ async function run(
   sourceIds: readonly string[],
   config: FollowedResources,
   report: DeletionReport,
+  onDeleted: (users: number) => void,
 ): Promise<void> {
   const { kafka, settings } = context;
   const topology = await context.topology();
@@ -122,6 +125,7 @@ async function run(
           signal: stopping,
           onDeleted: (more, affected, effectiveMs) => {
             report.add(more, affected, effectiveMs);
+            onDeleted(more);
           },
         }),
       timeToEnd(stopping),

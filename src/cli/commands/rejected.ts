@@ -6,7 +6,7 @@ import { isSelectedCall, notMendable } from '../../dead-letter/select-rejected.t
 import { rejectReasons } from '../../event/rejection.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { findSource } from '../../resources/find-source.ts';
-import { audited, selectionText } from '../audit.ts';
+import { auditedRun, selectionText } from '../audit.ts';
 import type { Context } from '../context.ts';
 import {
   againSendsThem,
@@ -87,12 +87,14 @@ async function redrive(
     judges: isNamed ? [] : [notMendable],
     sentAgain: (call: RejectedCall) => sentAgain(call, topology),
   };
-  const send = async (): Promise<unknown> => redriveLetters(context, rejectedCalls, task, options);
-  if (options.dryRun === true) await send();
-  else {
-    const detail = selectionText({ ...options }, places);
-    await audited(context, { action: 'redrive-rejected', detail }, send);
+  if (options.dryRun === true) {
+    await redriveLetters(context, rejectedCalls, task, options);
+    return;
   }
+  const chosen = selectionText({ ...options }, places);
+  await auditedRun(context, { action: 'redrive-rejected' }, chosen, (onSent) =>
+    redriveLetters(context, rejectedCalls, { ...task, onSent }, options),
+  );
 }
 
 async function selectionOf(

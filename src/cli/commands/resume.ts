@@ -7,7 +7,7 @@ import { ofKind, readableOfKind } from '../../resources/config/stored-resources.
 import { pauseRecord, resumedRecord, type Pause } from '../../resources/pauses/pause.ts';
 import { readPauses } from '../../resources/pauses/pauses.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
-import { audited } from '../audit.ts';
+import { auditedRun, ofDestinations } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { withWaysBack } from '../letters/events-again.ts';
 import { keptEvents, sendKept, type KeptOptions } from '../letters/kept-events.ts';
@@ -94,19 +94,20 @@ async function resumeAny(
       `this resumes ${counted(length, 'destination')} and sends what was kept`,
       'name destinations, or add --yes',
     );
-  const done = { action: 'resume', detail: wanted.join(', ') } as const;
+  const done = { action: 'resume', ...ofDestinations(new Set(wanted)) } as const;
   const quiet = isForPrograms(options) ? withoutPrinting(context) : context;
-  const resumed = await audited(context, done, () =>
-    resume(quiet, wanted, { rate: rate ?? rateOfEach * length }),
-  );
-  if (isForPrograms(options))
-    context.print(
-      present(
-        output,
-        () => resumed,
-        () => '',
-      ),
-    );
+  await auditedRun(context, done, wanted.join(', '), async (onSent) => {
+    const resumed = await resume(quiet, wanted, { rate: rate ?? rateOfEach * length, onSent });
+    if (isForPrograms(options))
+      context.print(
+        present(
+          output,
+          () => resumed,
+          () => '',
+        ),
+      );
+    return resumed;
+  });
 }
 
 /** The destinations that are paused, or whose resume was cut off, and still exist. */

@@ -10,10 +10,10 @@ import { resume } from '../commands/resume.ts';
 import { testDestination } from '../commands/send-test.ts';
 import type { Context } from '../context.ts';
 import {
+  outcomeOf,
   redriveDeadLetters,
   withWaysBack,
   type DeadRedriveOptions,
-  type DeadRedriveResult,
 } from '../letters/events-again.ts';
 import type { Selection as LetterSelection } from '../letters/letters.ts';
 import { withoutPrinting } from '../terminal/output.ts';
@@ -65,7 +65,8 @@ function redriveSelected(
     const result = await withWaysBack(quiet, (ways) =>
       redriveDeadLetters(quiet, ways, chosen, options),
     );
-    return { ...detailOf(result.leftOut), ...outcomeOf(result) };
+    const outcome = outcomeOf(result);
+    return { ...detailOf(result.leftOut), ...(outcome === undefined ? {} : { outcome }) };
   };
 }
 
@@ -96,14 +97,6 @@ function selectionOf({
         messageId: undefined,
       }),
   };
-}
-
-function outcomeOf({ aftermath, sent }: DeadRedriveResult): Pick<RunEnd, 'outcome'> {
-  if (aftermath === undefined) return {};
-  const { retried, kept, counts } = aftermath;
-  const rest = aftermath.restOf(sent);
-  const [delivered, other] = aftermath.isRestDelivered ? [rest, 0] : [0, rest];
-  return { outcome: { delivered, refused: counts.total, waiting: retried + kept, other } };
 }
 
 /** What a command says of its options is said of the command, because the console has none. */

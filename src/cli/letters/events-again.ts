@@ -12,6 +12,7 @@ import { LiveTraffic } from '../../dead-letter/live-traffic.ts';
 import type { Judge } from '../../dead-letter/sift.ts';
 import { WaysBack } from '../../dead-letter/ways-back.ts';
 import { PostriderError } from '../../errors.ts';
+import type { RunOutcome } from '../../event/audit-entry.ts';
 import { formatFor } from '../../event/formats.ts';
 import { TopicProgress } from '../../kafka/topic-progress.ts';
 import { GroupLevel } from '../../kafka/consume/group-level.ts';
@@ -91,6 +92,15 @@ export interface DeadRedriveOptions extends RedriveOptions {
   readonly wait: number;
   /** For each event that is safe. */
   readonly onSent?: () => void;
+}
+
+/** Undefined if it was not waited for, or nothing was sent. */
+export function outcomeOf({ aftermath, sent }: DeadRedriveResult): RunOutcome | undefined {
+  if (aftermath === undefined) return undefined;
+  const { retried, kept, counts } = aftermath;
+  const rest = aftermath.restOf(sent);
+  const [delivered, other] = aftermath.isRestDelivered ? [rest, 0] : [0, rest];
+  return { delivered, refused: counts.total, waiting: retried + kept, other };
 }
 
 export interface DeadRedriveResult extends RedriveResult {

@@ -27,6 +27,7 @@ const rules: Readonly<Record<string, Rule>> = {
   'GET /configuration': 'staff',
   'GET /notices': 'staff',
   'GET /audit': 'staff',
+  'GET /runs': 'staff',
   'GET /redrives/:id': 'staff',
   'GET /links': 'staff',
   'POST /destinations/:id/links': 'operators',

@@ -74,14 +74,14 @@ export class Audit {
   }
 
   /**
-   * Resolves when Kafka has it. An entry that Kafka takes too late for whoever asked is followed by one that says
+   * Resolves to its id when Kafka has it. An entry that Kafka takes too late for whoever asked is followed by one that says
    * that nothing was done.
    * @throws ProblemError 503 when Kafka has not taken it within ten seconds
    */
-  async write(entry: Unwritten): Promise<void> {
+  async write(entry: Unwritten): Promise<string> {
     const writing = this.#append(entry);
     try {
-      await inTime(writing);
+      return await inTime(writing);
     } catch (error) {
       // Not with what makes a link work.
       const { user, action } = entry;
@@ -113,15 +113,17 @@ export class Audit {
     this.tell(entry);
   }
 
-  async #append(entry: Unwritten, error?: unknown): Promise<void> {
+  async #append(entry: Unwritten, error?: unknown): Promise<string> {
     const { producer, topic, clock, log } = this.#deps;
     const at = new Date(clock.now()).toISOString();
     const why = error === undefined ? {} : { err: error };
-    const { user, name, action, destination, detail, outcome } = entry;
-    const shown = { user, name, action, destination, detail, outcome };
+    const { user, name, action, destination, detail, outcome, sent } = entry;
+    const shown = { user, name, action, destination, detail, outcome, sent };
     log.info({ ...shown, ...why }, 'an entry is written to the audit');
-    const value = JSON.stringify({ id: randomUUID(), at, ...entry } satisfies AuditRecord);
+    const id = randomUUID();
+    const value = JSON.stringify({ id, at, ...entry } satisfies AuditRecord);
     await producer.send([{ topic, key: entry.user, value }]);
+    return id;
   }
 
   stop(): Promise<void> {

@@ -1,3 +1,5 @@
+import type { RunOutcome } from '../../event/audit-entry.ts';
+
 /** What an operator can have done: the composition root knows how, because the console imports no other stage. */
 export interface Operations {
   /** @throws PostriderError `not-found`, `resource-invalid` */
@@ -51,12 +53,7 @@ export interface Run {
 
 export interface RunEnd {
   /** What became of the events until now. */
-  readonly outcome?: {
-    readonly delivered: number;
-    readonly refused: number;
-    readonly waiting: number;
-    readonly other: number;
-  };
+  readonly outcome?: RunOutcome;
   /** What a person should know besides. */
   readonly detail?: string;
 }

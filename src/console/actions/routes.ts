@@ -72,8 +72,8 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
     async (request) => {
       const destination = request.params.id;
       const done = { ...whoIs(operatorOf(request)), action: 'resume', destination } as const;
-      await audit.write(done);
-      return runs.start(operations.resume(destination), endOf(audit, done));
+      const id = await audit.write({ ...done, isRun: true });
+      return runs.start(id, operations.resume(destination), endOf(audit, done));
     },
   );
 }
@@ -101,23 +101,9 @@ function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDe
         ...(destination === undefined ? {} : { destination }),
       } as const;
       const which = Object.entries(rest).map(([name, value]) => `${name} ${value}`);
-      await audit.write({ ...done, ...(which.length === 0 ? {} : { detail: which.join(', ') }) });
-      return runs.start(work, endOf(audit, done));
-    },
-  );
-  api.get<{ Params: OfDestination }>(
-    '/redrives/:id',
-    {
-      schema: {
-        summary: 'How far sending again is',
-        response: answer('redrive'),
-        params: accept(['id'], ['id']),
-      },
-    },
-    ({ params }) => {
-      const found = runs.find(params.id);
-      if (found !== undefined) return found;
-      throw new ProblemError(404, 'There is no such redrive, or the console was started since.');
+      const chosen = which.length === 0 ? {} : { detail: which.join(', ') };
+      const id = await audit.write({ ...done, isRun: true, ...chosen });
+      return runs.start(id, work, endOf(audit, done));
     },
   );
 }
@@ -173,10 +159,16 @@ function tellFailure(audit: ActionDeps['audit'], done: Done, error: unknown): vo
 type Done = Pick<AuditEntry, 'user' | 'name' | 'action' | 'destination'>;
 
 function endOf(audit: ActionDeps['audit'], done: Done): (ended: Redrive) => void {
-  return ({ state, sent, detail }) => {
-    const end = state === 'failed' ? `stopped after ${sent} events` : `ended: ${sent} events sent`;
-    const told = detail === undefined ? end : `${end}; ${detail}`;
+  return ({ id: began, state, sent, outcome: became, detail }) => {
     const outcome = state === 'failed' ? ({ outcome: 'failed' } as const) : {};
-    audit.tell({ ...done, ...outcome, detail: told });
+    const known = became === undefined ? {} : { became };
+    audit.tell({
+      ...done,
+      ...outcome,
+      began,
+      sent,
+      ...known,
+      ...(detail === undefined ? {} : { detail }),
+    });
   };
 }

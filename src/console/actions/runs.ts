@@ -38,10 +38,11 @@ export class Runs {
 
   /**
    * Begins it and returns at once.
+   * @param id of its entry in the audit
    * @param onEnd called once, with what is to be told of it
    */
-  start(work: Work, onEnd: (ended: Redrive) => void): Redrive {
-    const known = this.#remember('running', () => undefined);
+  start(id: string, work: Work, onEnd: (ended: Redrive) => void): Redrive {
+    const known = this.#remember(id, 'running', () => undefined);
     const onSent = (): void => {
       const sent = known.redrive.sent + 1;
       known.redrive = { ...known.redrive, sent, found: sent };
@@ -67,7 +68,7 @@ export class Runs {
         unasked.abort();
       });
     let timer = endLater();
-    const known = this.#remember('counting', () => {
+    const known = this.#remember(randomBytes(8).toString('hex'), 'counting', () => {
       timer.cancel();
       if (known.redrive.state === 'counting') timer = endLater();
     });
@@ -89,8 +90,7 @@ export class Runs {
     await Promise.all(this.#running);
   }
 
-  #remember(state: Redrive['state'], asked: () => void): Known {
-    const id = randomBytes(8).toString('hex');
+  #remember(id: string, state: Redrive['state'], asked: () => void): Known {
     const known = { redrive: { id, state, found: 0, sent: 0 }, asked };
     this.#known.set(id, known);
     for (const [oldest, { redrive }] of this.#known) {

@@ -1,4 +1,4 @@
-export type { AuditEntry } from '../../event/audit-entry.ts';
+import type { AuditEntry, RunOutcome } from '../../event/audit-entry.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
 import type { DestinationHealth } from '../../event/destination-health.ts';
 import type {
@@ -7,6 +7,8 @@ import type {
   UrlStatus,
   WorkerStatus,
 } from '../../event/destination-status.ts';
+
+export type { AuditEntry, RunOutcome };
 
 /**
  * What the console's HTTP API answers, under `/api/v1`. Times are ISO 8601, in UTC; a field without a value
@@ -426,11 +428,29 @@ export interface Redrive extends Dated {
   readonly state: 'counting' | 'running' | 'done' | 'failed';
   readonly found: number;
   readonly sent: number;
-  readonly outcome?: {
-    readonly delivered: number;
-    readonly refused: number;
-    readonly waiting: number;
-    readonly other: number;
-  };
+  readonly outcome?: RunOutcome;
+  readonly detail?: string;
+}
+
+/** A redrive, a resume, or a deletion of users: by the console or by a command, running or over. */
+export interface RunRow {
+  /** Of the entry in the audit with which it began, and of `GET /redrives/:id`. */
+  readonly id: string;
+  readonly at: string;
+  readonly user: string;
+  readonly name?: string;
+  readonly via?: 'command-line';
+  readonly action: AuditEntry['action'];
+  /** Whose events; absent: of all. */
+  readonly destinations?: readonly string[];
+  /** What was chosen. */
+  readonly chosen?: string;
+  /** `unfinished`: by a command or another console that runs still, or was cut off. */
+  readonly state: 'running' | 'done' | 'failed' | 'refused' | 'unfinished';
+  readonly endedAt?: string;
+  /** Events that were sent, or users that were deleted; of an unfinished one those that were seen since. */
+  readonly sent?: number;
+  readonly outcome?: RunOutcome;
+  /** What was left out, or why it failed. */
   readonly detail?: string;
 }

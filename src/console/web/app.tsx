@@ -18,6 +18,7 @@ import { DestinationsPage } from './screens/destinations.tsx';
 import { CustomerEventPage, EventPage } from './screens/event.tsx';
 import { NoticesPage } from './screens/notices.tsx';
 import { PipelinePage } from './screens/pipeline.tsx';
+import { RunsPage } from './screens/runs.tsx';
 import { RejectedPage } from './screens/rejected.tsx';
 import { brand, mayOpenEvents, SessionContext } from './session.ts';
 
@@ -25,6 +26,7 @@ const sections = [
   { path: '/', title: 'Destinations' },
   { path: '/events', title: 'Events' },
   { path: '/dead-letters', title: 'Dead letters' },
+  { path: '/runs', title: 'Runs' },
   { path: '/pipeline', title: 'Pipeline' },
   { path: '/rejected', title: 'Rejected calls' },
   { path: '/audiences', title: 'Audiences' },
@@ -186,6 +188,8 @@ function Screen({
       return <EventPage place={place} />;
     case '/dead-letters':
       return <DeadLettersPage place={place} />;
+    case '/runs':
+      return <RunsPage />;
     case '/pipeline':
       return <PipelinePage />;
     case '/rejected':

@@ -51,6 +51,7 @@ test('a customer may ask for their destination, and for nothing else', () => {
     'GET /configuration',
     'GET /notices',
     'GET /audit',
+    'GET /runs',
     'GET /redrives/:id',
   ])
     assert.equal(may(customer, request, 'crm'), false, request);

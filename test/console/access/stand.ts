@@ -143,7 +143,7 @@ export async function startStand(
     tellSeldom: tell,
     write: (entry: Told) => {
       tell(entry);
-      return Promise.resolve();
+      return Promise.resolve('entry');
     },
   };
   const deps = { log, clock, identityOf, links, audit };

@@ -11,6 +11,7 @@ import type {
   Pipeline,
   RejectedCall,
   RejectedCount,
+  RunRow,
   Series,
   Story,
 } from '../../../src/console/api/model.ts';
@@ -33,6 +34,7 @@ export interface FakeData {
   readonly configuration: Pick<Configuration, 'items' | 'unreadable'>;
   readonly notices: readonly Notice[];
   readonly audit: readonly AuditEntry[];
+  readonly runs: readonly RunRow[];
 }
 
 /** What a producer or an endpoint could write to do harm where it is shown. */
@@ -244,6 +246,40 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
         kind: 'disabled',
         destination: troubled[4] ?? '',
         text: 'Fjord Travel ads was disabled: it failed everything for 5 days',
+      },
+    ],
+    runs: [
+      {
+        id: '3',
+        at: before(2),
+        user: `ines@example.com${mark}`,
+        action: 'redrive',
+        destinations: [of],
+        state: 'running',
+        sent: 600,
+      },
+      {
+        id: '2',
+        at: before(12),
+        user: 'system user ops',
+        via: 'command-line',
+        action: 'redrive',
+        destinations: [of, troubled[2] ?? ''],
+        chosen: `reason expired${mark}`,
+        state: 'done',
+        endedAt: before(10),
+        sent: 1_204,
+        outcome: { delivered: 1_100, refused: 14, waiting: 0, other: 90 },
+        detail: `3 events left out, sent again before${mark}`,
+      },
+      {
+        id: '1',
+        at: before(95),
+        user: 'system user ops',
+        via: 'command-line',
+        action: 'delete-user',
+        chosen: '7 users at shop',
+        state: 'unfinished',
       },
     ],
     audit: [

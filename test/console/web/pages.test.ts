@@ -20,6 +20,7 @@ function screensOf(data: typeof busy): readonly (readonly [path: string, heading
     [`/events?message=${encodeURIComponent(data.story.messageId)}`, 'Events'],
     ['/events?user=user-4000', 'Events'],
     ['/dead-letters', 'Dead letters'],
+    ['/runs', 'Runs'],
     ['/pipeline', 'Pipeline'],
     ['/rejected', 'Rejected calls'],
     ['/audiences', 'Audiences'],
@@ -260,7 +261,14 @@ visiting(
     await page.getByRole('button', { name: 'Send 1,204 events again' }).click();
     await page.getByText('600 of 1,204 events sent again.').waitFor();
     await page.getByText('All 1,204 events were sent again.').waitFor();
-    assert.match(await page.getByRole('dialog').innerText(), /Delivered\s+1,190\s+Refused\s+14/);
+    const dialog = page.getByRole('dialog');
+    assert.match(await dialog.innerText(), /Still on their way\s+204/);
+    assert.equal(await dialog.getByRole('link', { name: 'Runs' }).count(), 1);
+    await dialog.getByText('1,190').waitFor();
+    assert.match(
+      await dialog.innerText(),
+      /Given up again\s+14\s+Waiting\s+0\s+Still on their way\s+0/,
+    );
     const asked = fake.posted.map(({ path, csrf, body }) => [
       path,
       csrf,
@@ -484,6 +492,7 @@ const shown = [
   /to 3 of 4 destinations[\s\S]*attempt 1 failed[\s\S]*Dead letter/,
   /order-/,
   /by destination and reason[\s\S]*It was retried until its time was over/,
+  /600 events sent[\s\S]*Still on their way: 90[\s\S]*No end is known/,
   /Delivery holds the flow back[\s\S]*postrider-worker-1/,
   /no known source[\s\S]*No source has this write key/,
   /182,400 users[\s\S]*more than 30 %/,

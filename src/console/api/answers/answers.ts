@@ -10,6 +10,7 @@ import {
   notice,
   pipeline,
   redrive,
+  runRow,
   session,
 } from './deployment.ts';
 import {
@@ -63,6 +64,7 @@ type AnswerName =
   | 'auditPage'
   | 'configuration'
   | 'redrive'
+  | 'runPage'
   | 'linkPage'
   | 'madeLink'
   | 'tested'
@@ -87,6 +89,7 @@ const answers: Readonly<Record<AnswerName, z.ZodType>> = {
   auditPage: pageOf('AuditPage', auditEntry),
   configuration: configuration,
   redrive: redrive,
+  runPage: pageOf('RunPage', runRow),
   linkPage: pageOf('LinkPage', linkRow),
   madeLink: madeLink,
   tested: named('Tested', z.object({ items: z.array(testAnswer) })),

@@ -12,6 +12,8 @@ import {
   type Notice,
   type Pipeline,
   type Redrive,
+  type RunOutcome,
+  type RunRow,
   type Session,
 } from '../model.ts';
 import { count, dated, maybe, ms, named, resource, time } from './shapes.ts';
@@ -142,6 +144,14 @@ export const notice: z.ZodType<Notice> = named<Notice>(
   }),
 );
 
+const runOutcome: z.ZodType<RunOutcome> = z.object({
+  delivered: count,
+  refused: count.describe('In the dead letters again.'),
+  waiting: count,
+  other: count.describe('Still on their way.'),
+  dropped: maybe(count.describe('Their user was deleted meanwhile.')),
+});
+
 export const auditEntry: z.ZodType<AuditEntry> = named<AuditEntry>(
   'AuditEntry',
   z.object({
@@ -154,6 +164,32 @@ export const auditEntry: z.ZodType<AuditEntry> = named<AuditEntry>(
     destination: maybe(z.string()),
     detail: maybe(z.string()),
     outcome: maybe(z.enum(['refused', 'failed']).describe('Absent: begun, or done.')),
+    isRun: maybe(z.literal(true).describe('An entry that says how it ended follows.')),
+    destinations: maybe(z.array(z.string())),
+    began: maybe(z.string().describe('With an end: the id of the entry with which it began.')),
+    sent: maybe(count),
+    became: maybe(runOutcome),
+  }),
+);
+
+export const runRow: z.ZodType<RunRow> = named<RunRow>(
+  'Run',
+  z.object({
+    id: z.string(),
+    at: time,
+    user: z.string(),
+    name: maybe(z.string()),
+    via: maybe(z.literal('command-line')),
+    action: z.enum(auditActions),
+    destinations: maybe(z.array(z.string()).describe('Absent: of all.')),
+    chosen: maybe(z.string()),
+    state: z
+      .enum(['running', 'done', 'failed', 'refused', 'unfinished'])
+      .describe('`unfinished`: it runs elsewhere, or was cut off.'),
+    endedAt: maybe(time),
+    sent: maybe(count.describe('Events, or deleted users; of an unfinished one those seen since.')),
+    outcome: maybe(runOutcome),
+    detail: maybe(z.string()),
   }),
 );
 
@@ -186,7 +222,7 @@ export const redrive: z.ZodType<Redrive> = named<Redrive>(
     state: z.enum(['counting', 'running', 'done', 'failed']),
     found: count,
     sent: count,
-    outcome: maybe(z.object({ delivered: count, refused: count, waiting: count, other: count })),
+    outcome: maybe(runOutcome),
     detail: maybe(z.string()),
   }),
 );

@@ -8,6 +8,7 @@ import { PageHead } from '../parts/page.tsx';
 import { Pager, usePaging } from '../parts/pager.tsx';
 import { Table } from '../parts/table.tsx';
 import { usePolled } from '../polled.ts';
+import { doneText } from './run-progress.tsx';
 
 export function AuditPage(): JSX.Element {
   const paging = usePaging('');
@@ -49,8 +50,10 @@ export function AuditPage(): JSX.Element {
                   {
                     title: 'Details',
                     kind: 'wide',
-                    cell: ({ detail }) =>
-                      detail === undefined ? <None /> : <Data text={detail} />,
+                    cell: (entry) => {
+                      const text = detailText(entry);
+                      return text === '' ? <None /> : <Data text={text} />;
+                    },
                   },
                 ]}
               />
@@ -63,7 +66,13 @@ export function AuditPage(): JSX.Element {
   );
 }
 
-function whatText({ action, via, outcome }: AuditEntry): string {
+function whatText({ action, via, outcome, began }: AuditEntry): string {
   const how = via === undefined ? action : `${action}, by command`;
-  return outcome === undefined ? how : `${how}: ${outcome}`;
+  const end = outcome ?? (began === undefined ? undefined : 'ended');
+  return end === undefined ? how : `${how}: ${end}`;
+}
+
+function detailText({ action, sent, detail }: AuditEntry): string {
+  const done = sent === undefined ? [] : [doneText(action, sent)];
+  return [...done, ...(detail === undefined ? [] : [detail])].join('; ');
 }

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Redrive } from '../../api/model.ts';
+import type { Redrive, RunOutcome, RunRow } from '../../api/model.ts';
 import type { Problem } from '../api.ts';
 import { count, counted } from '../format.ts';
 import { Data } from '../parts/data.tsx';
@@ -8,6 +8,8 @@ import { ProblemNote } from '../parts/notes.tsx';
 import { usePolled } from '../polled.ts';
 
 const progressMs = 1_000;
+/** All is sent, and what became of it takes its time. */
+const endedMs = 2_000;
 const stillMs = 3_600_000;
 
 /**
@@ -18,11 +20,15 @@ export function useRun(
   begun: Redrive | undefined,
   isOver: (run: Redrive) => boolean,
 ): { readonly run: Redrive | undefined; readonly problem: Problem | undefined } {
-  const [endedId, setEndedId] = useState<string>();
+  const [pace, setPace] = useState<{ readonly id: string; readonly everyMs: number }>();
   const path = begun === undefined ? undefined : `/redrives/${encodeURIComponent(begun.id)}`;
-  const polled = usePolled<Redrive>(path, endedId === begun?.id ? stillMs : progressMs);
+  const everyMs = pace !== undefined && pace.id === begun?.id ? pace.everyMs : progressMs;
+  const polled = usePolled<Redrive>(path, everyMs);
   const run = (polled.isOld ? undefined : polled.answer) ?? begun;
-  if (run !== undefined && run.id !== endedId && isOver(run)) setEndedId(run.id);
+  if (run !== undefined) {
+    const nextMs = isOver(run) ? stillMs : hasEnded(run) ? endedMs : progressMs;
+    if (nextMs !== everyMs) setPace({ id: run.id, everyMs: nextMs });
+  }
   return { run, problem: polled.problem };
 }
 
@@ -41,10 +47,7 @@ export function RunProgress({
   readonly started: Redrive;
   readonly expected?: number;
 }): JSX.Element {
-  const { run = started, problem } = useRun(
-    started,
-    (each) => hasEnded(each) && each.outcome?.waiting === 0,
-  );
+  const { run = started, problem } = useRun(started, (each) => hasEnded(each) && isKnown(each));
   const { state, sent, outcome, detail } = run;
   const found = Math.max(run.found, expected);
   return (
@@ -55,27 +58,21 @@ export function RunProgress({
           : state === 'done'
             ? `All ${counted(sent, 'event')} were sent again.`
             : `${part(sent, found)} sent again.`}{' '}
-        {hasEnded(run) ? null : 'It goes on if you close this.'}
+        {hasEnded(run) && isKnown(run) ? null : (
+          <>
+            If you close this, it goes on, and <a href="/runs">Runs</a> shows it.
+          </>
+        )}
       </p>
       <progress value={sent} max={Math.max(1, found)} aria-label="Sent again" />
       {outcome === undefined ? null : (
         <dl class="outcome">
-          <div>
-            <dt>Delivered</dt>
-            <dd>{count(outcome.delivered)}</dd>
-          </div>
-          <div>
-            <dt>Refused</dt>
-            <dd>{count(outcome.refused)}</dd>
-          </div>
-          <div>
-            <dt>Waiting</dt>
-            <dd>{count(outcome.waiting)}</dd>
-          </div>
-          <div>
-            <dt>Other</dt>
-            <dd>{count(outcome.other)}</dd>
-          </div>
+          {outcomeParts(outcome).map(([title, events]) => (
+            <div key={title}>
+              <dt>{title}</dt>
+              <dd>{count(events)}</dd>
+            </div>
+          ))}
         </dl>
       )}
       {detail === undefined ? null : (
@@ -86,6 +83,35 @@ export function RunProgress({
       {problem === undefined ? null : <ProblemNote problem={problem} />}
     </>
   );
+}
+
+/** Whether the end of each of its events is known. */
+function isKnown({ sent, outcome }: Pick<Redrive, 'sent' | 'outcome'>): boolean {
+  return sent === 0 || (outcome !== undefined && outcome.waiting + outcome.other === 0);
+}
+
+/** What became of events that were sent again, in words. */
+export function outcomeParts({
+  delivered,
+  refused,
+  waiting,
+  other,
+  dropped = 0,
+}: RunOutcome): readonly (readonly [title: string, events: number])[] {
+  return [
+    ['Delivered', delivered],
+    ['Given up again', refused],
+    ['Waiting', waiting],
+    ['Still on their way', other],
+    ...(dropped === 0 ? [] : ([['User deleted', dropped]] as const)),
+  ];
+}
+
+/** What a run did, which is more than nothing even where it failed. */
+export function doneText(action: RunRow['action'], done: number): string {
+  if (action === 'delete-user') return `${counted(done, 'user')} deleted`;
+  const noun = action === 'redrive-rejected' ? 'call' : 'event';
+  return `${counted(done, noun)} sent`;
 }
 
 /** Where it was not counted before, what is sent is all that is known. */
