@@ -301,7 +301,7 @@ function answerToPost(path: string, body: Record<string, unknown>): object {
           outcome: 'failed',
           status: 503,
           detail: 'answered 503',
-          answer: 'down',
+          answer: 'down\nfor now',
           tookMs: 132,
         },
       ],

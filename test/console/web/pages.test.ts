@@ -285,6 +285,26 @@ visiting(
 );
 
 visiting(
+  'an attempt is opened, with all that is kept of it, and the next one from there',
+  async ({ page, open }) => {
+    await open(`/destinations/${encodeURIComponent(failingOf(busy).id)}`);
+    const failed = page.locator('tbody tr').filter({ hasText: /Failed[\s\S]*503/ });
+    await failed
+      .first()
+      .getByRole('button', { name: /^attempt \d+$/ })
+      .click();
+    const dialog = page.getByRole('dialog');
+    const first = await dialog.innerText();
+    assert.match(first, /Attempt \d+\s+Failed[\s\S]*URL[\s\S]*https:[\s\S]*The whole answer/);
+    assert.equal(await dialog.getByRole('button', { name: 'Copy the answer' }).count(), 1);
+    await dialog.getByRole('button', { name: 'Older' }).click();
+    assert.notEqual(await dialog.innerText(), first);
+    await dialog.getByRole('button', { name: 'Newer' }).click();
+    assert.equal(await dialog.innerText(), first);
+  },
+);
+
+visiting(
   'a test is sent after a question, and its answer is shown',
   async ({ page, fake, open }) => {
     await open(`/destinations/${encodeURIComponent(failingOf(busy).id)}`);
@@ -292,6 +312,7 @@ visiting(
     assert.deepEqual(fake.posted, []);
     await page.getByRole('button', { name: 'Send the test' }).click();
     await page.getByRole('dialog').getByText('503 Service Unavailable').waitFor();
+    assert.match(await page.getByRole('dialog').innerText(), /down\nfor now/);
     assert.equal(fake.posted.length, 1);
   },
 );
@@ -545,5 +566,11 @@ visiting(
     await open(`/destinations/${encodeURIComponent(failingOf(busy).id)}`);
     await page.getByRole('button', { name: 'Redrive…' }).click();
     await checkAll('the redrive dialog');
+    await page.keyboard.press('Escape');
+    await page
+      .getByRole('button', { name: /^attempt \d+$/ })
+      .first()
+      .click();
+    await checkAll('an attempt');
   },
 );

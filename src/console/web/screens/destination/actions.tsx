@@ -4,7 +4,7 @@ import type { DestinationDetail, Redrive } from '../../../api/model.ts';
 import { post, Problem } from '../../api.ts';
 import { count, milliseconds } from '../../format.ts';
 import { inWords } from '../../parts/answer.tsx';
-import { Data, Id } from '../../parts/data.tsx';
+import { Data, Id, Lines } from '../../parts/data.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { ProblemNote } from '../../parts/notes.tsx';
 import { OutcomeBadge } from '../../parts/state.tsx';
@@ -198,11 +198,7 @@ function TestAnswers({ answers }: { readonly answers: readonly TestAnswer[] }): 
           <span class="under">
             <Id text={url} />
           </span>
-          {answer === undefined || answer === '' ? null : (
-            <q>
-              <Data text={answer} />
-            </q>
-          )}
+          {answer === undefined || answer === '' ? null : <Lines value={answer} />}
         </li>
       ))}
     </ul>

@@ -13,6 +13,8 @@ import { SearchField } from '../../parts/search-field.tsx';
 import { Badge, OutcomeBadge } from '../../parts/state.tsx';
 import { Table, type Column } from '../../parts/table.tsx';
 import { usePolled } from '../../polled.ts';
+import { AttemptDialog, type AttemptEnded } from './attempt-dialog.tsx';
+import { folded, type FoldedRow } from './folded.ts';
 import { mayOpenEvents, useSession } from '../../session.ts';
 import { printable } from '../../../../printable.ts';
 
@@ -33,6 +35,7 @@ export function Attempts({
   const url = query.get('url') ?? '';
   const message = query.get('message') ?? '';
   const user = query.get('user') ?? '';
+  const [opened, setOpened] = useState<AttemptEnded>();
   const isLinked = mayOpenEvents(useSession());
   const question = withQuery(`${path}/attempts`, {
     failed: isFailedOnly ? true : undefined,
@@ -122,11 +125,21 @@ export function Attempts({
             <>
               <Table
                 caption="Attempts, the newest first"
-                columns={columnsOf(isLinked)}
-                rows={items}
-                keyOf={({ seq }) => seq}
+                columns={columnsOf(isLinked, setOpened)}
+                rows={folded(items)}
+                keyOf={({ key }) => key}
                 asCards
               />
+              {opened === undefined ? null : (
+                <AttemptDialog
+                  attempt={opened}
+                  {...neighboursOf(opened, items)}
+                  onOpen={setOpened}
+                  onClose={() => {
+                    setOpened(undefined);
+                  }}
+                />
+              )}
               <Pager paging={paging} next={next} label="Pages of attempts" />
             </>
           )
@@ -136,17 +149,32 @@ export function Attempts({
   );
 }
 
-const columnsOf = (isLinked: boolean): readonly Column<AttemptRow>[] => [
-  { title: 'When', kind: 'name', cell: ({ at }) => <Time at={at} /> },
-  { title: 'What', cell: (line) => <What line={line} /> },
+function neighboursOf(
+  { seq }: AttemptEnded,
+  items: readonly AttemptRow[],
+): { readonly newer: AttemptEnded | undefined; readonly older: AttemptEnded | undefined } {
+  const ended = items.filter((line) => line.kind === 'attempt');
+  const at = ended.findIndex((each) => each.seq === seq);
+  return at < 0
+    ? { newer: undefined, older: undefined }
+    : { newer: ended[at - 1], older: ended[at + 1] };
+}
+
+const columnsOf = (
+  isLinked: boolean,
+  onOpen: (attempt: AttemptEnded) => void,
+): readonly Column<FoldedRow>[] => [
+  { title: 'When', kind: 'name', cell: ({ line }) => <Time at={line.at} /> },
+  { title: 'What', cell: ({ line }) => <What line={line} onOpen={onOpen} /> },
   {
     title: 'Answer',
     kind: 'wide',
-    cell: (line) => <Said line={line} />,
+    cell: ({ line }) => <Said line={line} />,
   },
   {
     title: 'Event',
-    cell: (line) => {
+    cell: ({ line, lines }) => {
+      if (lines > 1) return `put off ${count(lines)} times`;
       if (line.kind === 'bundle-deferred') return `${count(line.events)} events`;
       const { messageId, user, type } = line;
       return (
@@ -167,22 +195,39 @@ const columnsOf = (isLinked: boolean): readonly Column<AttemptRow>[] => [
   },
   {
     title: 'User',
-    cell: (line) => (line.kind === 'bundle-deferred' ? <None /> : <Id text={line.user} />),
+    cell: ({ line, lines }) =>
+      lines > 1 || line.kind === 'bundle-deferred' ? <None /> : <Id text={line.user} />,
   },
   {
     title: 'Took',
     kind: 'number',
-    cell: (line) => (line.kind === 'attempt' ? milliseconds(line.tookMs) : <None />),
+    cell: ({ line }) => (line.kind === 'attempt' ? milliseconds(line.tookMs) : <None />),
   },
 ];
 
-function What({ line }: { readonly line: AttemptRow }): JSX.Element {
+function What({
+  line,
+  onOpen,
+}: {
+  readonly line: AttemptRow;
+  readonly onOpen: (attempt: AttemptEnded) => void;
+}): JSX.Element {
   switch (line.kind) {
     case 'attempt':
       return (
         <>
           <OutcomeBadge outcome={line.outcome} />
-          <span class="under">attempt {line.attempt}</span>
+          <span class="under">
+            <button
+              type="button"
+              class="plain"
+              onClick={() => {
+                onOpen(line);
+              }}
+            >
+              attempt {line.attempt}
+            </button>
+          </span>
         </>
       );
     case 'retry':

@@ -1,0 +1,140 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { AttemptRow } from '../../../api/model.ts';
+import { absolute, milliseconds } from '../../format.ts';
+import { inWords } from '../../parts/answer.tsx';
+import { Data, Id, Lines } from '../../parts/data.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { OutcomeBadge } from '../../parts/state.tsx';
+
+export type AttemptEnded = AttemptRow & { readonly kind: 'attempt' };
+
+/** Workers keep no more of an answer: `mostKeptAnswerBytes`. */
+const keptAnswerBytes = 1_024;
+
+/** One attempt with all that is stored of it. */
+export function AttemptDialog({
+  attempt,
+  newer,
+  older,
+  onOpen,
+  onClose,
+}: {
+  readonly attempt: AttemptEnded;
+  /** Its neighbours on the page. */
+  readonly newer: AttemptEnded | undefined;
+  readonly older: AttemptEnded | undefined;
+  readonly onOpen: (attempt: AttemptEnded) => void;
+  readonly onClose: () => void;
+}): JSX.Element {
+  const { at, outcome, status, detail, cause, tookMs, url, answer, retryAfterMs } = attempt;
+  const { messageId, user, redrivenAt } = attempt;
+  const move = (text: string, to: AttemptEnded | undefined): JSX.Element => (
+    <button
+      type="button"
+      disabled={to === undefined}
+      onClick={() => {
+        if (to !== undefined) onOpen(to);
+      }}
+    >
+      {text}
+    </button>
+  );
+  return (
+    <Dialog title={`Attempt ${attempt.attempt}`} onClose={onClose}>
+      <p>
+        <OutcomeBadge outcome={outcome} /> {inWords(status, detail)}
+      </p>
+      <dl class="facts">
+        <Pair title="Ended">{absolute(at)}</Pair>
+        <Pair title="Took">{milliseconds(tookMs)}</Pair>
+        <Pair title="URL" copy={url}>
+          <Id text={url} />
+        </Pair>
+        <Pair title="Event" copy={messageId}>
+          <Id text={messageId} />
+        </Pair>
+        <Pair title="User" copy={user}>
+          <Id text={user} />
+        </Pair>
+        {redrivenAt === undefined ? null : <Pair title="Sent again">{absolute(redrivenAt)}</Pair>}
+        {retryAfterMs === undefined ? null : (
+          <Pair title="Retry-After">{milliseconds(retryAfterMs)}</Pair>
+        )}
+        {cause === undefined ? null : (
+          <Pair title="Cause">
+            <Data text={cause} />
+          </Pair>
+        )}
+      </dl>
+      {answer === undefined || answer === '' ? (
+        <p class="quiet">No body of an answer is kept.</p>
+      ) : (
+        <>
+          <p>
+            {isCut(answer) ? 'The answer, cut after 1 KB' : 'The whole answer'}{' '}
+            <Copy text={answer} what="the answer" />
+          </p>
+          <Lines value={answer} />
+        </>
+      )}
+      <div class="dialog-actions">
+        {move('Newer', newer)}
+        {move('Older', older)}
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** A cut may have left out the parts of a last character, which takes four bytes at most. */
+function isCut(answer: string): boolean {
+  return new TextEncoder().encode(answer).length > keptAnswerBytes - 4;
+}
+
+function Pair({
+  title,
+  copy,
+  children,
+}: {
+  readonly title: string;
+  readonly copy?: string;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <div>
+      <dt>{title}</dt>
+      <dd>
+        {children} {copy === undefined ? null : <Copy text={copy} what={title} />}
+      </dd>
+    </div>
+  );
+}
+
+/** Browsers have a clipboard for pages by HTTPS and of the own machine only. */
+function Copy({
+  text,
+  what,
+}: {
+  readonly text: string;
+  readonly what: string;
+}): JSX.Element | null {
+  const [copied, setCopied] = useState<string>();
+  if (!isSecureContext) return null;
+  return (
+    <button
+      type="button"
+      class="plain"
+      aria-label={`Copy ${what}`}
+      onClick={() => {
+        void navigator.clipboard.writeText(text).then(() => {
+          setCopied(text);
+        });
+      }}
+    >
+      {copied === text ? 'Copied' : 'Copy'}
+    </button>
+  );
+}
