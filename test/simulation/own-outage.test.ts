@@ -53,6 +53,8 @@ describe('while nobody can be reached from here', () => {
     const fromMs = world.clock.now();
     await scene.run(20_000, traffic);
     assert.ok(world.engine.state().isCutOff);
+    const told = traffic.map(({ destination: id }) => world.engine.reports.standing(id)?.state);
+    assert.deepEqual(new Set(told), new Set([undefined]));
     const attempts = world.metrics.requests.get('connection') ?? 0;
     assert.ok(attempts < 60, `${attempts} attempts were counted before it was recognised`);
     const tries = world.requests.filter(({ atMs }) => atMs >= fromMs).length - attempts;

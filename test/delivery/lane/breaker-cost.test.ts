@@ -43,6 +43,15 @@ async function bytesOfEach({ clock, all }: Breakers, before: number): Promise<nu
   return (process.memoryUsage().heapUsed - before) / all.length;
 }
 
+test('an endpoint whose requests succeed costs no circuit, however many there are', async () => {
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  const breakers = makeBreakers(500);
+  const started = await bytesOfEach(breakers, before);
+  for (const breaker of breakers.all) for (let n = 0; n < 40; n += 1) breaker.succeeded();
+  assert.ok((await bytesOfEach(breakers, before)) < started + 500);
+});
+
 test('a breaker takes less than 4 KB before it counts many requests, while it is open, and when it awaits its probe', async () => {
   collect();
   const before = process.memoryUsage().heapUsed;

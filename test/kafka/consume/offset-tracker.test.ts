@@ -25,6 +25,14 @@ test('the finished prefix stops at the oldest record in flight', () => {
   assert.equal(tracker.finishedUpTo, 3);
 });
 
+test('of what lies before its position, a tracker says nothing', () => {
+  const tracker = new OffsetTracker(7);
+  tracker.finish(tracker.add(7, 1, 0) ?? NaN);
+  assert.equal(tracker.finishedFrom(6), undefined);
+  assert.deepEqual(tracker.finishedFrom(7), { upTo: 8, unfinished: new Set() });
+  assert.equal(tracker.finishedFrom(8), undefined);
+});
+
 test('a hole between records is finished with the record before it', () => {
   const tracker = new OffsetTracker(0);
   const first = tracker.add(0, 1, 0) ?? NaN;
