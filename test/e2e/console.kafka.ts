@@ -146,8 +146,8 @@ testNeeding(
     const begun = items
       .toReversed()
       .filter(
-        ({ via, action, detail = '' }) =>
-          via === undefined && action !== 'read-bodies' && !/ended/.test(detail),
+        ({ via, action, began }) =>
+          via === undefined && action !== 'read-bodies' && began === undefined,
       );
     assert.deepEqual(
       begun.map(({ user, action, destination }) => [user, action, destination]),
