@@ -86,7 +86,7 @@ test('commands that send, change partitions or encrypt again are in the audit, a
       ['topics', 'add-partitions', letters, ...partitions],
       ['audience-sync', 'big', '--dry-run', '--yes'],
       ['audience-sync', '--yes'],
-      ['audience-sync', 'big', '--full', '--max-removed', '50'],
+      ['audience-sync', 'big', '--full', '--allow-old', '--max-removed', '50'],
       ['audience-sync', '--history'],
       ['audience-sync', 'big', '--retire'],
       ['topics', '--create'],
@@ -98,7 +98,7 @@ test('commands that send, change partitions or encrypt again are in the audit, a
       ['rotate-secrets', undefined, undefined, undefined],
       ['add-partitions', undefined, `${letters} from 3 to 4`, undefined],
       ['audience-sync', undefined, 'all', undefined],
-      ['audience-sync', undefined, 'big --full --max-removed 50', undefined],
+      ['audience-sync', undefined, 'big --full --allow-old --max-removed 50', undefined],
       ['audience-sync', undefined, 'big --retire', undefined],
     ],
   );

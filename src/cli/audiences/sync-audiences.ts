@@ -90,9 +90,9 @@ export async function syncAudiences(
   }
 }
 
-/** What a sync was to send. */
+/** The audiences and the options of a sync, as they were given. */
 function syncText(ids: readonly string[], options: AudienceSyncOptions): string {
-  const { full, destination, allowEmpty, retire, keepTraits } = options;
+  const { full, destination, allowEmpty, allowOld, retire, keepTraits } = options;
   const { maxRemoved, maxChanged, maxAdded } = options;
   const wishes = Object.entries({
     full,
@@ -100,6 +100,7 @@ function syncText(ids: readonly string[], options: AudienceSyncOptions): string 
     retire,
     'keep-traits': keepTraits,
     'allow-empty': allowEmpty,
+    'allow-old': allowOld,
     'max-removed': maxRemoved,
     'max-changed': maxChanged,
     'max-added': maxAdded,
