@@ -2,13 +2,13 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
 import {
   CustomerLinks,
-  isGone,
   linkDurations,
   madeLink,
   makeLink,
   readLinkDuration,
   revokedLink,
 } from '../../console/access/customer-link.ts';
+import type { LinkRow } from '../../console/api/model.ts';
 import { decodeAuditEntry } from '../../event/audit-entry.ts';
 import { loadFollower } from '../../kafka/follow/follower.ts';
 import { systemClock } from '../../ops/clock.ts';
@@ -27,19 +27,6 @@ interface Options extends OutputOptions {
   readonly bodies?: true;
   readonly list?: true;
   readonly revoke?: string;
-}
-
-/** A link in the list. */
-interface LinkLine {
-  readonly id: string;
-  readonly destination: string;
-  readonly bodies: boolean;
-  /** ISO 8601, as `made` is. */
-  readonly until: string;
-  readonly made: string;
-  /** Whoever made it, and the name that they go by. */
-  readonly by: string;
-  readonly name: string | null;
 }
 
 /** `postrider console-link`: what a customer sees of their own destination. */
@@ -103,38 +90,29 @@ async function list(
   const { kafka, log } = context;
   const topology = await context.topology();
   const stored = await readStoredResources({ kafka, topology, log });
-  const all = (await readLinks(context)).list(systemClock.now());
-  const wanted = all
-    .filter((link) => destination === undefined || link.destination === destination)
-    .filter((link) => !isGone(link, (id) => findDestination(stored, id)))
-    .map(({ id, bodies, untilMs, at, user, name = null, ...link }) => ({
-      id,
-      destination: link.destination,
-      bodies,
-      until: new Date(untilMs).toISOString(),
-      made: at,
-      by: user,
-      name,
-    }));
+  const links = await readLinks(context);
+  const wanted = links
+    .working(systemClock.now(), (id) => findDestination(stored, id))
+    .filter((link) => destination === undefined || link.destination === destination);
   if (wanted.length === 0) context.note('no link works');
   if (wanted.length > 0 || isForPrograms(options))
     context.print(
       present(
         options.output,
-        () => wanted,
+        () => wanted.map((link) => ({ ...link, name: link.name ?? null })),
         () => tableOf(wanted),
       ),
     );
 }
 
-function tableOf(links: readonly LinkLine[]): string {
+function tableOf(links: readonly LinkRow[]): string {
   const rows = links.map(({ id, destination, bodies, until, made, by, name }) => [
     id,
     destination,
     bodies ? 'yes' : 'no',
     until,
     made,
-    name === null ? by : `${name} (${by})`,
+    name === undefined ? by : `${name} (${by})`,
   ]);
   return formatTable(['ID', 'DESTINATION', 'BODIES', 'UNTIL', 'MADE', 'BY'], rows);
 }

@@ -3,6 +3,7 @@ import type { AuditRecord, RecordedLink } from '../../event/audit-entry.ts';
 import { formatDuration, parseDuration } from '../../duration.ts';
 import { isOf, type Identity } from '../../event/uid.ts';
 import { longestLinkMs } from '../../topology.ts';
+import type { LinkRow } from '../api/model.ts';
 import { sha256 } from './signed.ts';
 
 /** Which destination has an id now; undefined: none has. */
@@ -97,9 +98,12 @@ export class CustomerLinks {
     return untilItsEnd(this.#byHash.get(hashOf(token)), nowMs);
   }
 
-  /** The last made first. */
-  list(nowMs: number): readonly ListedLink[] {
-    return [...this.#byId.values()].filter(({ untilMs }) => nowMs < untilMs).toReversed();
+  /** Those that show a destination that still exists, the last made first. */
+  working(nowMs: number, identityOf: IdentityOf): readonly LinkRow[] {
+    return [...this.#byId.values()]
+      .filter((link) => nowMs < link.untilMs && !isGone(link, identityOf))
+      .toReversed()
+      .map(rowOf);
   }
 }
 
@@ -114,6 +118,18 @@ export function isGone(
 
 function untilItsEnd(link: ListedLink | undefined, nowMs: number): ListedLink | undefined {
   return link !== undefined && nowMs < link.untilMs ? link : undefined;
+}
+
+function rowOf({ id, destination, bodies, untilMs, at, user, name }: ListedLink): LinkRow {
+  return {
+    id,
+    destination,
+    bodies,
+    until: new Date(untilMs).toISOString(),
+    made: at,
+    by: user,
+    ...(name === undefined ? {} : { name }),
+  };
 }
 
 function hashOf(token: string): string {

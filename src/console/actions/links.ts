@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../ops/clock.ts';
 import {
-  isGone,
   linkDurations,
   madeLink,
   makeLink,
@@ -9,7 +8,6 @@ import {
   revokedLink,
   type CustomerLinks,
   type IdentityOf,
-  type ListedLink,
 } from '../access/customer-link.ts';
 import { operatorOf, whoIs } from '../access/sessions.ts';
 import { answer } from '../api/answers/answers.ts';
@@ -47,10 +45,7 @@ export function addLinkActions(
         response: answer('linkPage'),
       },
     },
-    (): Page<LinkRow> => {
-      const working = links.list(clock.now()).filter((link) => !isGone(link, identityOf));
-      return { items: working.map(rowOf) };
-    },
+    (): Page<LinkRow> => ({ items: links.working(clock.now(), identityOf) }),
   );
   api.post<{ Params: OfDestination; Body: Wishes }>(
     '/destinations/:id/links',
@@ -96,17 +91,4 @@ export function addLinkActions(
       return {};
     },
   );
-}
-
-function rowOf({ id, destination, bodies, untilMs, at, user, name }: ListedLink): LinkRow {
-  const until = new Date(untilMs).toISOString();
-  return {
-    id,
-    destination,
-    bodies,
-    until,
-    made: at,
-    by: user,
-    ...(name === undefined ? {} : { name }),
-  };
 }
