@@ -13,7 +13,7 @@ import type { Context } from './context.ts';
 import type { RedriveOptions } from './letters/options.ts';
 import { counted } from './terminal/counted.ts';
 
-/** Whoever stops a command while Kafka is away waits no longer for the entry that says so. */
+/** A command that is stopped while Kafka is away waits no longer for the entry that says so. */
 const outcomeMs = 10_000;
 
 type Done = Omit<AuditRecord, 'id' | 'at' | 'user' | 'via'>;
@@ -98,7 +98,7 @@ async function writeFailure(context: Context, done: Done, error: unknown): Promi
   await writeInTime(context, { ...done, outcome, detail });
 }
 
-/** What was done, or why it was not, is what a person has to read: the entry is not waited for without end. */
+/** The command's own answer is what a person has to read, so the entry is not waited for without end. */
 async function writeInTime(context: Context, done: Done): Promise<void> {
   const givenUp = delay(outcomeMs, undefined, { ref: false });
   await writeAudit(context, done, givenUp).catch(() => undefined);
@@ -134,7 +134,7 @@ function systemUser(): string {
   }
 }
 
-/** Whose events a run sends. */
+/** The destinations whose events a run sends, as the audit has them. */
 export function ofDestinations(
   ids: Iterable<string> | undefined,
 ): Pick<AuditRecord, 'destination' | 'destinations'> {

@@ -15,13 +15,12 @@ import type {
   Page,
   Pipeline,
   Problem,
-  Redrive,
-  RunRow,
   RejectedCall,
   Series,
   Session,
   Story,
 } from '../../src/console/api/model.ts';
+import type { Redrive, RunRow } from '../../src/console/api/run-model.ts';
 import { hashOf } from '../../src/console/index/attempt-rows.ts';
 import type { Topology } from '../../src/topology.ts';
 import { eventually } from '../harness/eventually.ts';

@@ -5,11 +5,14 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { Registry } from 'prom-client';
 import type { AttemptLine } from '../../src/event/attempt-line.ts';
-import { eventsOfUser, type EventQuestion } from '../../src/console/index/attempt-queries.ts';
+import {
+  eventsOfUser,
+  keptSince,
+  type EventQuestion,
+} from '../../src/console/index/attempt-queries.ts';
 import { usualBounds } from '../../src/console/index/bounds.ts';
 import { openIndexDatabase, type IndexDatabase } from '../../src/console/index/database.ts';
 import { Indexer, type Feed } from '../../src/console/index/indexer.ts';
-import { keptSince } from '../../src/console/index/kept-query.ts';
 import type { OpenIndex } from '../../src/console/index/index.ts';
 import { LastHours } from '../../src/console/index/last-hour.ts';
 import { Pasts } from '../../src/console/index/pasts.ts';

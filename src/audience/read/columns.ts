@@ -1,6 +1,6 @@
 import { PostriderError } from '../../errors.ts';
 
-/** What a file may have between its columns if a comma is not it. */
+/** Delimiters, other than the comma, that files have between their columns. */
 const delimiters = [';', '\t', '|'];
 
 /**

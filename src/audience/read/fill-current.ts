@@ -71,7 +71,7 @@ function judge({ source, id, value }: Rows): string {
 const nothing =
   'SELECT NULL::VARCHAR AS id, NULL::VARCHAR AS trimmed_id, NULL::VARCHAR AS value, NULL::VARCHAR AS fault LIMIT 0';
 
-/** What databases, spreadsheets and programs write for nothing, and the last row of a report. */
+/** Texts that databases, spreadsheets and programs write for nothing, and the last row of a report. */
 const placeholders = [
   'null',
   '(null)',

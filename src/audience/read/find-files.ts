@@ -151,7 +151,7 @@ interface Marker {
   readonly writtenMs: number;
 }
 
-/** What the writer's marker says; undefined if none is asked for. */
+/** The writer's marker of a whole file or folder; undefined if none is asked for. */
 async function readMarker(
   { file, complete }: FileRows,
   whole: string,

@@ -3,7 +3,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { PostriderError } from '../../errors.ts';
 import { sslModeOf } from '../../resources/schema/postgres-url.ts';
 
-/** What `pg` is given instead of a URL, whose `sslmode` it reads in its own way. */
+/** The access that `pg` is given instead of a URL, whose `sslmode` it reads in its own way. */
 export interface PostgresAccess {
   /** Without the parameters of TLS, which would count more than `ssl`. */
   readonly connectionString: string;

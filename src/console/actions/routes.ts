@@ -6,7 +6,7 @@ import { answer } from '../api/answers/answers.ts';
 import { inTime } from '../api/in-time.ts';
 import { accept } from '../api/parameters.ts';
 import { ProblemError } from '../api/problem.ts';
-import type { Redrive } from '../api/model.ts';
+import type { Redrive } from '../api/run-model.ts';
 import type { Audit } from './audit.ts';
 import type { Operations, Selection } from './operations.ts';
 import type { Runs } from './runs.ts';

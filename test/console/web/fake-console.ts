@@ -11,9 +11,9 @@ import type {
   DestinationRow,
   LinkRow,
   Overview,
-  Redrive,
   Session,
 } from '../../../src/console/api/model.ts';
+import type { Redrive } from '../../../src/console/api/run-model.ts';
 import { fakeData, type FakeData } from './fake-data.ts';
 
 const veil = new Veil(Buffer.alloc(32, 1));

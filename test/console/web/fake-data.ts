@@ -11,10 +11,10 @@ import type {
   Pipeline,
   RejectedCall,
   RejectedCount,
-  RunRow,
   Series,
   Story,
 } from '../../../src/console/api/model.ts';
+import type { RunRow } from '../../../src/console/api/run-model.ts';
 import { fakeDestinations, generator, seriesOf } from './fake-destinations.ts';
 import { audiencesOf, pipelineOf, storyOf } from './fake-stories.ts';
 

@@ -11,11 +11,10 @@ import {
   type Freshness,
   type Notice,
   type Pipeline,
-  type Redrive,
   type RunOutcome,
-  type RunRow,
   type Session,
 } from '../model.ts';
+import type { Redrive, RunRow } from '../run-model.ts';
 import { count, dated, maybe, ms, named, resource, time } from './shapes.ts';
 
 export const session: z.ZodType<Session> = named<Session>(

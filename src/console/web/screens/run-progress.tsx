@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Redrive, RunOutcome, RunRow } from '../../api/model.ts';
+import type { RunOutcome } from '../../api/model.ts';
+import type { Redrive, RunRow } from '../../api/run-model.ts';
 import type { Problem } from '../api.ts';
 import { count, counted } from '../format.ts';
 import { Data } from '../parts/data.tsx';

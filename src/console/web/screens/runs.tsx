@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
-import type { Page, RunRow } from '../../api/model.ts';
+import type { Page } from '../../api/model.ts';
+import type { RunRow } from '../../api/run-model.ts';
 import { withQuery } from '../api.ts';
 import { count } from '../format.ts';
 import { urlOf } from '../navigation.ts';

@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { DestinationDetail, Redrive } from '../../../api/model.ts';
+import type { DestinationDetail } from '../../../api/model.ts';
+import type { Redrive } from '../../../api/run-model.ts';
 import { post, Problem } from '../../api.ts';
 import { count, milliseconds } from '../../format.ts';
 import { inWords } from '../../parts/answer.tsx';
