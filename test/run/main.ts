@@ -6,8 +6,9 @@ import { CommandLine } from '../harness/command-line.ts';
 import { useCompileCache } from '../harness/compile-cache.ts';
 import { forgetNotChecked, notCheckedText } from '../harness/not-checked.ts';
 import { checkerJobs } from './checkers.ts';
+import type { JobResult } from './job.ts';
 import { PassedTests } from './passed.ts';
-import { runAll } from './pool.ts';
+import { jobsToRepeat, runAll } from './pool.ts';
 import { lineOf, summaryOf } from './summary.ts';
 import { brokerFiles, brokerJobs, unitFiles, unitJobs } from './tests.ts';
 
@@ -31,9 +32,13 @@ forgetNotChecked();
 const startMs = performance.now();
 const stopBroker = onBroker.length > 0 ? await provideBroker() : undefined;
 const jobs = [...checkerJobs(paths), ...unitJobs(toRun), ...brokerJobs(onBroker)];
-const results = await runAll(jobs, (result) => {
+const tell = (result: JobResult): void => {
   console.log(lineOf(result));
-});
+};
+const first = await runAll(jobs, tell);
+const toRepeat = values['once-more'] ? jobsToRepeat(first) : [];
+const repeated = toRepeat.length > 0 ? await runAll(toRepeat, tell) : [];
+const results = first.map((each) => repeated.find(({ job }) => job === each.job) ?? each);
 await stopBroker?.();
 
 const passed = results.filter((result) => result.passed);
@@ -47,17 +52,21 @@ if (toRun.length < units.length)
     `\nLeft out: ${units.length - toRun.length} test files that passed before and depend on nothing that has changed. --all runs them too.`,
   );
 const wallS = (performance.now() - startMs) / 1000;
+const saved = repeated.filter((result) => result.passed).map(({ job }) => job.name);
+if (saved.length > 0)
+  console.log(`\nfailed beside the other tests, and passed after them: ${saved.join(', ')}`);
 console.log(notCheckedText() + summaryOf(results, values.times ? 'all' : 'dearest', wallS));
 process.exitCode = passed.length === results.length ? 0 : 1;
 
 /** @returns `paths`: folders and files of src and test; none for a run of everything */
 function readFlags() {
-  const commandLine = new CommandLine('check', '[PATH…] [--all] [--times]');
+  const commandLine = new CommandLine('check', '[PATH…] [--all] [--times] [--once-more]');
   const { values, positionals } = commandLine.read({
     allowPositionals: true,
     options: {
       all: { type: 'boolean', default: false },
       broker: { type: 'boolean', default: false },
+      'once-more': { type: 'boolean', default: false },
       times: { type: 'boolean', default: false },
     },
   });

@@ -10,6 +10,8 @@ test('a broker is killed and comes back, and no event is lost', async (t) => {
     mostFaults: 1,
     only: ['broker-killed'],
     holdShare: 0.3,
+    // Other tests run beside this one.
+    sessionsMayEnd: true,
     log: (line) => {
       t.diagnostic(line);
     },

@@ -16,6 +16,8 @@ export interface SoakOptions {
   readonly only?: readonly string[];
   /** Of the time for which faults usually last; default 1. */
   readonly holdShare?: number;
+  /** Whether sessions of ten seconds may end because others use the machine too; default false. */
+  readonly sessionsMayEnd?: boolean;
   readonly log: (line: string) => void;
 }
 
@@ -39,7 +41,8 @@ const logFolder = resolve('.cache/soak');
 
 /** Lets one fault after the other happen to a deployment, in an order that the seed decides. */
 export async function soak(options: SoakOptions): Promise<SoakResult> {
-  const { seed, minutes, mostFaults = Infinity, only, holdShare = 1, log } = options;
+  const { seed, minutes, mostFaults = Infinity, only, log } = options;
+  const { holdShare = 1, sessionsMayEnd = false } = options;
   const random = new Random(seed);
   const fromMs = performance.now();
   log('starting three brokers and seven processes');
@@ -64,6 +67,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
         random,
         withSync: phases.length % syncEvery === syncEvery - 1,
         holdShare,
+        sessionsMayEnd,
       });
       phases.push(phase);
       log(lineOf(phase));
