@@ -57,7 +57,16 @@ const rules: IForbiddenRuleType[] = [
     '^src/',
     '^src/(client|event)/|^src/kafka/(produce/producer|producing-client)|^src/ops/log',
   ),
-  forbid('nothing of the server imports the client', '^src/(?!client/)', '^src/client/'),
+  forbid(
+    'nothing of the server imports the client',
+    '^src/(?!client/|dev/receiver)',
+    '^src/client/',
+  ),
+  forbid(
+    'a receiver, as customers have, verifies with the client',
+    '^src/dev/receiver',
+    '^src/client/(?!verify)',
+  ),
   forbid('kafkajs lives in kafka', '^src/(?!kafka/)', '(^|/)node_modules/kafkajs/'),
   { name: 'no cycles', severity: 'error', from: {}, to: { circular: true } },
 ];

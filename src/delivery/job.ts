@@ -72,6 +72,8 @@ function userKey(key: Buffer): number {
   return hash >>> 2;
 }
 
+const noHeaders: readonly string[] = [];
+
 /** One record on its way through the worker: what waits in a lane, and what the sender sends. */
 export class Job implements Sending {
   readonly record: TakenRecord;
@@ -100,8 +102,7 @@ export class Job implements Sending {
   heldSinceMs: number | undefined = undefined;
   keeper: JobKeeper | undefined = undefined;
   endpoints: readonly Endpoint[] = [];
-  signature: string | undefined = undefined;
-  idempotencyHeader: string | undefined = undefined;
+  headers: readonly string[] = noHeaders;
   /** By the steady clock. */
   startedMs = 0;
   /** The event came to its lane before its retry window was over. */

@@ -2,8 +2,7 @@ import { loopHeader, loopMark } from '../event/loop-mark.ts';
 import type { Destination, Webhook } from '../resources/resource.ts';
 import { shownUrl } from '../resources/schema/url.ts';
 import { providerOf } from './provider.ts';
-import { sign, signingKey } from './sign.ts';
-import type { SigningKey } from './sign.ts';
+import { Signer } from './signer.ts';
 
 const fixedHeaders = [
   'Content-Type',
@@ -19,7 +18,7 @@ export interface PreparedEndpoint {
   readonly url: string;
   readonly origin: string;
   readonly path: string;
-  /** Names and values in turn: everything that is the same on each request. */
+  /** Names and values in turn: all that is the same on each request to it. */
   readonly headers: readonly string[];
   /** Without credentials and query, so that logs may show it; of a secret URL, its origin and a hash. */
   readonly publicUrl: string;
@@ -31,20 +30,26 @@ export interface PreparedEndpoint {
 export class PreparedDestination {
   readonly destination: Destination;
   readonly endpoints: readonly PreparedEndpoint[];
-  readonly #key: SigningKey | undefined;
+  readonly #signer: Signer;
 
   constructor(destination: Destination) {
     this.destination = destination;
-    const { webhooks, secretUrl = false, sharedSecret } = destination;
+    const { webhooks, secretUrl = false } = destination;
     this.endpoints = webhooks.map((webhook) => prepareEndpoint(webhook, secretUrl));
-    // An empty secret signs nothing, as if there were none.
-    this.#key =
-      sharedSecret === undefined || sharedSecret === '' ? undefined : signingKey(sharedSecret);
+    this.#signer = new Signer(destination);
   }
 
-  /** The signature of a body; undefined for a destination without a secret. */
-  sign(body: Buffer): string | undefined {
-    return this.#key === undefined ? undefined : sign(this.#key, body);
+  /**
+   * The headers of one attempt, names and values in turn, beside those of each endpoint: the signatures, and the
+   * message id where the destination wants it.
+   */
+  headersOf(messageId: string, body: Buffer, nowMs: number): readonly string[] {
+    const headers: string[] = [];
+    const id = headerValue(messageId);
+    this.#signer.addHeaders(headers, id, body, nowMs);
+    const { idempotencyHeader } = this.destination;
+    if (idempotencyHeader !== undefined) headers.push(idempotencyHeader, id);
+    return headers;
   }
 }
 
@@ -63,19 +68,6 @@ function prepareEndpoint(webhook: Webhook, isUrlSecret: boolean): PreparedEndpoi
     publicUrl: isUrlSecret ? shownUrl(webhook.url) : url.origin + url.pathname,
     provider: providerOf(url.hostname),
   };
-}
-
-/** All headers of one request. */
-export function requestHeaders(
-  endpoint: PreparedEndpoint,
-  signature: string | undefined,
-  idempotencyHeader: string | undefined,
-  messageId: string,
-): string[] {
-  const headers = endpoint.headers.slice();
-  if (signature !== undefined) headers.push('X-Signature', signature);
-  if (idempotencyHeader !== undefined) headers.push(idempotencyHeader, headerValue(messageId));
-  return headers;
 }
 
 /**

@@ -29,7 +29,7 @@ export async function sendTest(
   const { messageId } = message;
   const body = Buffer.from(message.body);
   const prepared = new PreparedDestination(destination);
-  const common = { body, messageId, idempotencyHeader: destination.idempotencyHeader };
+  const headers = prepared.headersOf(messageId, body, options.clock.now());
   const answers = prepared.endpoints.map(
     (endpoint, index) =>
       new Promise<TestAnswer>((resolve) => {
@@ -37,8 +37,7 @@ export async function sendTest(
           resolve({ publicUrl: endpoint.publicUrl, outcome, tookMs });
         };
         const mayFollow = (): boolean => false;
-        const signature = prepared.sign(body);
-        sender.send({ ...common, signature, mayFollow, settled }, endpoint, index);
+        sender.send({ body, headers, messageId, mayFollow, settled }, endpoint, index);
       }),
   );
   return Promise.all(answers).finally(() => sender.close());

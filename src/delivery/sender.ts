@@ -7,8 +7,8 @@ import type { PreparedEndpoint } from './prepared-destination.ts';
  */
 export interface Sending {
   readonly body: Buffer;
-  readonly signature: string | undefined;
-  readonly idempotencyHeader: string | undefined;
+  /** Names and values in turn, beside those of the endpoint; see `PreparedDestination.headersOf`. */
+  readonly headers: readonly string[];
   readonly messageId: string;
   /** False: nothing is sent to this URL for now, so a connection to it would only take memory. */
   mayFollow(endpointIndex: number): boolean;

@@ -52,10 +52,10 @@ async function startEndpoint(
   return startReceiver({
     port: 0,
     sharedSecret,
-    answer: ({ headers, signatureValid }) => {
+    answer: ({ headers, signature }) => {
       const answer = decide();
       const messageId = String(headers['idempotency-key']);
-      ledger.arrived(destination, messageId, answer.status, signatureValid === true);
+      ledger.arrived(destination, messageId, answer.status, signature === 'valid');
       return answer;
     },
   });

@@ -1,8 +1,8 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { signatureProblem, verifySignature } from '../client/verify.ts';
 
 /** A delivery as it arrived. */
 export interface Arrival {
@@ -10,8 +10,8 @@ export interface Arrival {
   readonly headers: IncomingHttpHeaders;
   /** The exact bytes, which the signature covers. */
   readonly body: Buffer;
-  /** Undefined where nothing was to verify: the receiver knows no secret. */
-  readonly signatureValid: boolean | undefined;
+  /** `none`: the request has no signature; `unknown`: the receiver has no secret to verify it with. */
+  readonly signature: 'none' | 'unknown' | 'valid' | 'wrong' | 'too-old' | 'too-new';
 }
 
 export interface Answer {
@@ -70,17 +70,21 @@ async function receive(request: IncomingMessage, sharedSecret?: string): Promise
     path: request.url ?? '/',
     headers: request.headers,
     body,
-    signatureValid: verify(body, request.headers['x-signature'], sharedSecret),
+    signature: judge(body, request.headers, sharedSecret),
   };
 }
 
-function verify(
+/** A request with both kinds of signature is valid if both are. */
+function judge(
   body: Buffer,
-  signature: string | string[] | undefined,
+  headers: IncomingHttpHeaders,
   sharedSecret: string | undefined,
-): boolean | undefined {
-  if (sharedSecret === undefined) return undefined;
-  const expected = Buffer.from(createHmac('sha1', sharedSecret).update(body).digest('hex'));
-  const given = Buffer.from(String(signature));
-  return given.length === expected.length && timingSafeEqual(given, expected);
+): Arrival['signature'] {
+  const segment = headers['x-signature'];
+  const isStandard = headers['webhook-signature'] !== undefined;
+  if (segment === undefined && !isStandard) return 'none';
+  if (sharedSecret === undefined) return 'unknown';
+  if (segment !== undefined && !verifySignature(sharedSecret, body, segment)) return 'wrong';
+  const problem = isStandard ? signatureProblem(sharedSecret, body, headers) : undefined;
+  return problem === 'missing' ? 'wrong' : (problem ?? 'valid');
 }

@@ -30,6 +30,8 @@ export interface Destination extends WithUid {
   readonly enabled: boolean;
   /** Never empty: an empty one counts as none. */
   readonly sharedSecret?: string;
+  /** How requests are signed with it: by Standard Webhooks, or by `X-Signature` beside that; only that without it. */
+  readonly signature?: 'standard' | 'both';
   /** 1 to 5. */
   readonly webhooks: readonly Webhook[];
   /** Its URLs are secrets: encrypted where they are stored, and shown as origin and hash. */

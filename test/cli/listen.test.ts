@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
+import { Webhook } from 'standardwebhooks';
 import { eventually } from '../harness/eventually.ts';
 import { runCommand, startCommand, type RunningCommand } from '../harness/run-command.ts';
 
@@ -34,6 +35,36 @@ test('listen tells a valid, an invalid and a missing signature apart', async (t)
       `200 /hook no signature ${body}`,
     ]);
   });
+});
+
+test('listen verifies a signature by Standard Webhooks, and its time', async (t) => {
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  const { url, stdout } = await listen(t, '--secret', secret);
+  const send = async (ageMs: number, changed: Record<string, string> = {}): Promise<void> => {
+    const at = new Date(Date.now() - ageMs);
+    await post(url, {
+      'webhook-id': 'm-1',
+      'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
+      'webhook-signature': new Webhook(secret).sign('m-1', at, body),
+      ...changed,
+    });
+  };
+  await send(0);
+  await send(400_000);
+  await send(0, { 'X-Signature': 'abc' });
+  await eventually(() => {
+    assert.deepEqual(stdout().trimEnd().split('\n').slice(1), [
+      `200 /hook valid signature ${body}`,
+      `200 /hook signature of more than five minutes ago ${body}`,
+      `200 /hook invalid signature ${body}`,
+    ]);
+  });
+});
+
+test('a secret that cannot verify anything is refused', async () => {
+  const { code, stderr } = await runCommand(['listen', '--secret', 'whsec_§'], env);
+  assert.equal(code, 2);
+  assert.match(stderr, /It must be base64 after whsec_\./);
 });
 
 test('without a secret, listen says that it verified nothing', async (t) => {

@@ -420,7 +420,8 @@ export class SimulatedWorld {
   #send(sending: Sending, endpoint: PreparedEndpoint, index: number): void {
     const { url } = endpoint;
     const nowMs = this.clock.now();
-    const { messageId, signature } = sending;
+    const { messageId, headers } = sending;
+    const signature = headers[headers.indexOf('X-Signature') + 1];
     this.requests.push({ atMs: nowMs, url, messageId, body: sending.body.toString(), signature });
     const inFlight = (this.#inFlight.get(url) ?? 0) + 1;
     this.#inFlight.set(url, inFlight);

@@ -104,7 +104,7 @@ test('every command that a page shows exists, with its options', () => {
 
 test('every option that a page names alone exists', () => {
   const known = new Set([...optionsOf(program), '--help']);
-  for (const [page, word] of words(/^--[a-z][a-z-]*/g))
+  for (const [page, word] of words(/^--[a-z][a-z0-9-]*/g))
     assert.ok(known.has(word), `${page}: ${word}`);
 });
 
@@ -128,7 +128,7 @@ function checkUsage(parts: readonly string[], where: string): void {
     assert.match(parts[1] ?? '', /^[<[…-]/, `${where}: no such command`);
   const known = new Set([...optionsOf(command), ...program.options.map(({ long }) => long)]);
   for (const part of parts) {
-    const [option] = /^\[?(--[a-z-]+)/.exec(part)?.slice(1) ?? [];
+    const [option] = /^\[?(--[a-z][a-z0-9-]*)/.exec(part)?.slice(1) ?? [];
     if (option !== undefined) assert.ok(known.has(option), `${where}: no option ${option}`);
   }
 }

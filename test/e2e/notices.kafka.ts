@@ -107,7 +107,7 @@ test('a destination that fails for long is told to operators and their chat, sig
     assert.equal(arrived.filter(({ path }) => path === '/chat').length, 1);
   });
   const [first] = arrived.filter(({ path }) => path === '/ops');
-  assert.equal(first?.signatureValid, true);
+  assert.equal(first?.signature, 'valid');
   assert.equal(first.headers['x-team'], 'platform');
   const notice: unknown = JSON.parse(first.body.toString());
   assert.ok(isNotice(notice), JSON.stringify(isNotice.errors));

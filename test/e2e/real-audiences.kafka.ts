@@ -33,8 +33,8 @@ before(async () => {
   receiver = await startReceiver({
     port: 0,
     sharedSecret: 'teehee',
-    answer: ({ body, signatureValid }) => {
-      assert.equal(signatureValid, true);
+    answer: ({ body, signature }) => {
+      assert.equal(signature, 'valid');
       const { userId, traits } = JSON.parse(body.toString()) as {
         readonly userId: string;
         readonly traits: object;

@@ -3,8 +3,10 @@ import { PostriderError } from '../../errors.ts';
 import { hintAt } from '../../near.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
 import { parseKind, presentList, presentOne, type OutputFormat } from '../../resources/present.ts';
-import { maskResource } from '../../resources/config/stored.ts';
-import { ofKind } from '../../resources/config/stored-resources.ts';
+import { createSecretKeys } from '../../resources/config/secrets.ts';
+import { maskResource, openResource } from '../../resources/config/stored.ts';
+import { ofKind, type StoredResource } from '../../resources/config/stored-resources.ts';
+import { publicKeyOf } from '../../resources/signing-secret.ts';
 import type { Resource } from '../../resources/resource.ts';
 import { readAudienceRecords } from '../../resources/audiences/records.ts';
 import { presentHistory } from '../audiences/history.ts';
@@ -34,6 +36,18 @@ async function printHistory(context: Context, id: string): Promise<void> {
   if (syncs.length > 0) context.print(`\n${presentHistory(syncs)}`);
 }
 
+/** The public key of a destination that signs with ed25519; undefined without `SECRET_KEY` as well. */
+function publicKeyIn(
+  { settings }: Context,
+  [found]: readonly StoredResource[],
+): string | undefined {
+  const { secretKey, secretKeyPrevious } = settings;
+  if (secretKey === undefined || found?.sealed === undefined) return undefined;
+  const resource = openResource(found.sealed, createSecretKeys(secretKey, secretKeyPrevious));
+  if (resource.kind !== 'Destination' || resource.signature === undefined) return undefined;
+  return resource.sharedSecret === undefined ? undefined : publicKeyOf(resource.sharedSecret);
+}
+
 async function get(
   context: Context,
   kindName: string,
@@ -55,7 +69,12 @@ async function get(
   const [only] = readable;
   if (id === undefined) context.print(presentList(kind, readable, format));
   else if (only !== undefined) {
+    const publicKey = publicKeyIn(context, found);
+    // A comment, so that the output can be applied.
+    if (publicKey !== undefined && format === 'yaml') context.print(`# publicKey: ${publicKey}`);
     context.print(presentOne(only, format));
+    if (publicKey !== undefined && (format === 'table' || format === 'wide'))
+      context.print(`\nreceivers verify with the public key ${publicKey}`);
     if ((format === 'table' || format === 'wide') && isSynced(only))
       await printHistory(context, only.id);
   }

@@ -31,6 +31,7 @@ const examples: Readonly<Record<string, string>> = {
   delete: 'delete destination crm',
   topics: 'topics --create',
   'topics add-partitions': 'topics add-partitions --partitions 24',
+  'secrets new': 'secrets new --ed25519',
   'secrets rotate': 'secrets rotate',
   'schemas register': 'schemas register',
   'schemas check': 'schemas check --subject web-calls-value',
@@ -77,6 +78,8 @@ const details: Readonly<Record<string, string>> = {
     'Says how many events wait for a destination, and asks. Events that are still on their way to it become dead letters. ' +
     'To delete an audience or a computed trait, choose --retire or --keep-traits.',
   topics: 'Lists each topic with its state and what differs.',
+  'secrets new':
+    'Prints whsec_… for both sides, or with --ed25519 whsk_… for the destination and in the next line whpk_… for its receivers. Needs no Kafka.',
   'secrets rotate':
     'Writes every secret again, and verifies that none is left that needs the previous key. You can repeat it.',
   'schemas register': 'Sets the compatibility of the subject to BACKWARD.',

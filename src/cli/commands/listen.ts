@@ -5,6 +5,7 @@ import { startReceiver, type Arrival } from '../../dev/receiver.ts';
 import { parseDuration } from '../../duration.ts';
 import { portProblem } from '../../ops/port-problem.ts';
 import { shutdownSignal } from '../../ops/shutdown.ts';
+import { verifyingSecretProblem } from '../../resources/signing-secret.ts';
 import type { Context } from '../context.ts';
 
 interface ListenOptions {
@@ -22,7 +23,11 @@ export function registerListen(program: Command, context: Context): void {
     .command('listen')
     .description('receive webhooks, verify their signatures and print them')
     .option('--port <port>', 'where to listen; 0: any free port', integer(0, 65_535), 9000)
-    .option('--secret <secret>', 'shared secret to verify signatures with')
+    .option(
+      '--secret <secret>',
+      'shared secret to verify signatures with, or whpk_… of an ed25519 key',
+      secret,
+    )
     .option('--status <code>', 'answer with this status', integer(200, 599), 200)
     .addOption(
       new Option('--delay <duration>', 'wait before answering, for example 6s')
@@ -60,14 +65,17 @@ async function listen(context: Context, options: ListenOptions): Promise<void> {
 
 function describe(arrival: Arrival, status: number): string {
   const path = printable(arrival.path);
-  return `${String(status)} ${path} ${verdictOf(arrival)} ${bytesText(arrival.body)}`;
+  return `${String(status)} ${path} ${verdicts[arrival.signature]} ${bytesText(arrival.body)}`;
 }
 
-function verdictOf({ headers, signatureValid }: Arrival): string {
-  if (headers['x-signature'] === undefined) return 'no signature';
-  if (signatureValid === undefined) return 'signature not verified';
-  return signatureValid ? 'valid signature' : 'invalid signature';
-}
+const verdicts: Readonly<Record<Arrival['signature'], string>> = {
+  none: 'no signature',
+  unknown: 'signature not verified',
+  valid: 'valid signature',
+  wrong: 'invalid signature',
+  'too-old': 'signature of more than five minutes ago',
+  'too-new': 'signature of more than five minutes ahead',
+};
 
 function headersOf({ headers }: Arrival): string {
   return Object.entries(headers)
@@ -81,6 +89,12 @@ function integer(least: number, most: number): (text: string) => number {
     if (value >= least && value <= most) return value;
     throw new InvalidArgumentError(`Allowed: a whole number from ${least} to ${most}.`);
   };
+}
+
+function secret(text: string): string {
+  const problem = verifyingSecretProblem(text);
+  if (problem === undefined) return text;
+  throw new InvalidArgumentError(`It ${problem}.`);
 }
 
 function duration(text: string): number {

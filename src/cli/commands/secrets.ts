@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
 import { rotateSecrets } from '../../resources/config/rotate-secrets.ts';
+import { newSigningKey, newSigningSecret, publicKeyOf } from '../../resources/signing-secret.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
 import { notSet } from '../../settings/misspelt.ts';
 import { audited } from '../audit.ts';
@@ -8,11 +9,22 @@ import type { Context } from '../context.ts';
 import { counted } from '../terminal/counted.ts';
 import { withProducer } from '../connect/with-producer.ts';
 
-/** `postrider secrets`: the encryption of what the `config` topic holds. */
+/** `postrider secrets`: shared secrets, and the encryption of what the `config` topic holds. */
 export function registerSecrets(program: Command, context: Context): void {
-  program
+  const secrets = program
     .command('secrets')
-    .description('manage the encryption of secrets in the config topic')
+    .description('make shared secrets, and encrypt those in the config topic anew');
+  secrets
+    .command('new')
+    .description('print a fresh sharedSecret for signature: standard or both')
+    .option('--ed25519', 'print a private key, and the public one that its receivers verify with')
+    .action(({ ed25519 = false }: { readonly ed25519?: boolean }) => {
+      const secret = ed25519 ? newSigningKey() : newSigningSecret();
+      context.print(secret);
+      const publicKey = publicKeyOf(secret);
+      if (publicKey !== undefined) context.print(publicKey);
+    });
+  secrets
     .command('rotate')
     .description('encrypt with SECRET_KEY what SECRET_KEY_PREVIOUS encrypted')
     .action(async () => {

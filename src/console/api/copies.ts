@@ -1,5 +1,5 @@
 import { isOf, type Identity } from '../../event/uid.ts';
-import type { Resource } from '../../resources/resource.ts';
+import type { Destination, Resource } from '../../resources/resource.ts';
 import type { LiveState } from '../index/live-state.ts';
 import type { Story } from './model.ts';
 
@@ -33,11 +33,23 @@ function headersOf(
   messageId: string,
 ): Readonly<Record<string, string>> {
   if (resource?.kind !== 'Destination') return {};
-  const { webhooks, sharedSecret, idempotencyHeader } = resource;
+  const { webhooks, sharedSecret, signature, idempotencyHeader } = resource;
   return {
     'Content-Type': 'application/json',
-    ...(sharedSecret === undefined ? {} : { 'X-Signature': notShown }),
+    ...(sharedSecret === undefined ? {} : signatureHeaders(signature, messageId)),
     ...(idempotencyHeader === undefined ? {} : { [idempotencyHeader]: messageId }),
     ...Object.fromEntries(webhooks.flatMap(({ headers }) => Object.entries(headers))),
+  };
+}
+
+function signatureHeaders(
+  signature: Destination['signature'],
+  messageId: string,
+): Readonly<Record<string, string>> {
+  return {
+    ...(signature === 'standard' ? {} : { 'X-Signature': notShown }),
+    ...(signature === undefined
+      ? {}
+      : { 'webhook-id': messageId, 'webhook-timestamp': notShown, 'webhook-signature': notShown }),
   };
 }

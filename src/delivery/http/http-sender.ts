@@ -8,7 +8,6 @@ import type { AttemptContext } from './http-attempt.ts';
 import { IdleConnections, longestIdleMs } from './idle-connections.ts';
 import { CachingResolver, type NameResolver } from './name-resolver.ts';
 import { OriginConnections } from './origin-connections.ts';
-import { requestHeaders } from '../prepared-destination.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
 import type { Sender, Sending } from '../sender.ts';
 import { unhurried } from './unhurried-clock.ts';
@@ -101,14 +100,14 @@ export class HttpSender implements Sender {
 
   #dispatch(connections: OriginConnections, attempt: HttpAttempt): void {
     const { sending, endpoint } = attempt;
-    const { body, signature, idempotencyHeader, messageId } = sending;
+    const { body, headers } = sending;
     this.#connections.caller = attempt;
     connections.dispatch(
       endpoint.origin,
       {
         path: endpoint.path,
         method: 'POST',
-        headers: requestHeaders(endpoint, signature, idempotencyHeader, messageId),
+        headers: endpoint.headers.concat(headers),
         body,
         reset: this.#connections.areMany,
       },

@@ -325,13 +325,12 @@ export class Lane implements SlotTaker {
   }
 
   #start(job: Job): void {
-    job.startedMs = this.#context.clock.steadyNow();
+    const { clock, events, sender } = this.#context;
+    job.startedMs = clock.steadyNow();
     this.rate.take(job.hasReturned);
     this.#slots.started(job);
     this.#speed.started(job.startedMs);
-    job.signature = this.#prepared.sign(job.body);
-    job.idempotencyHeader = this.destination.idempotencyHeader;
-    const { events, sender } = this.#context;
+    job.headers = this.#prepared.headersOf(job.messageId, job.body, clock.now());
     this.endpoints.send(job, sender, this.#slots.max, (endpoint) => {
       // At least one URL takes the event, or the job would not have had its turn.
       events.urlSkipped(this.destination.id, endpoint);

@@ -25,6 +25,11 @@ export const reservedHeaders: readonly string[] = [
   'upgrade',
 ];
 
+/** Whether Standard Webhooks sets the header; reserved only for destinations that sign by it. */
+export function isStandardHeader(name: string): boolean {
+  return ['webhook-id', 'webhook-timestamp', 'webhook-signature'].includes(name.toLowerCase());
+}
+
 /** Why a header of this name cannot be configured; undefined if it can. */
 export function headerNameProblem(name: string): string | undefined {
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,256}$/.test(name))

@@ -9,9 +9,10 @@ import {
   limitFields,
 } from './audience-schema.ts';
 import { hintAmong } from '../../near.ts';
-import { headerNameProblem, headerValueProblem } from './headers.ts';
+import { headerNameProblem, headerValueProblem, isStandardHeader } from './headers.ts';
 import { parseRate } from './rate.ts';
-import { resourceKinds, type Resource, type ResourceKind } from '../resource.ts';
+import { resourceKinds, type Resource, type ResourceKind, type Webhook } from '../resource.ts';
+import { signingSecretProblem } from '../signing-secret.ts';
 import {
   distinct,
   id,
@@ -111,6 +112,7 @@ const destination = z.strictObject({
   sources: distinct(id),
   enabled: z.boolean().default(true),
   sharedSecret: z.exactOptional(secret),
+  signature: z.exactOptional(z.enum(['segment', 'standard', 'both'])),
   webhooks: z.array(webhook).min(1, webhookCount).max(5, webhookCount),
   secretUrl: z.exactOptional(z.boolean()),
   events: z.exactOptional(notEmpty(distinct(z.enum(callTypes)))),
@@ -153,7 +155,9 @@ const schemas: Readonly<Record<ResourceKind, z.ZodType<Resource>>> = {
         message: 'must not be one of the headers of a webhook',
       });
     })
-    .transform(withoutEmptySecret),
+    .transform(withoutEmptySecret)
+    .superRefine(refuseUnusableSignature)
+    .transform(withoutDefaultSignature),
   Audience: audienceSchema,
   ComputedTrait: computedTraitSchema,
   NoticeHook: noticeHook.transform(withoutEmptySecret),
@@ -165,6 +169,43 @@ function withoutEmptySecret<T extends { readonly sharedSecret?: string }>({
   ...rest
 }: T): Omit<T, 'sharedSecret'> & { readonly sharedSecret?: string } {
   return sharedSecret === undefined || sharedSecret === '' ? rest : { ...rest, sharedSecret };
+}
+
+interface Signed {
+  readonly sharedSecret?: string;
+  readonly signature?: 'segment' | 'standard' | 'both';
+  readonly idempotencyHeader?: string;
+  readonly webhooks: readonly Webhook[];
+}
+
+/** The standard's own headers and kinds of secret matter only where it is used. */
+function refuseUnusableSignature(given: Signed, context: z.RefinementCtx): void {
+  const { signature = 'segment', sharedSecret, idempotencyHeader = '', webhooks } = given;
+  if (signature === 'segment') return;
+  const refuseAt = (path: PropertyKey[], message: string): void => {
+    context.addIssue({ code: 'custom', path, message });
+  };
+  if (sharedSecret === undefined) {
+    refuseAt(['signature'], 'needs a sharedSecret; postrider secrets new prints a fresh one');
+    return;
+  }
+  const problem = signingSecretProblem(sharedSecret);
+  // What is stored is encrypted, and has none.
+  if (problem !== undefined) refuseAt(['sharedSecret'], problem);
+  const reserved = `is a header of signature: ${signature}`;
+  if (isStandardHeader(idempotencyHeader)) refuseAt(['idempotencyHeader'], reserved);
+  webhooks.forEach(({ headers: configured }, index) => {
+    for (const header of Object.keys(configured).filter(isStandardHeader))
+      refuseAt(['webhooks', index, 'headers', header], reserved);
+  });
+}
+
+/** The signature that a destination has without the field is stored as none, which former releases can read. */
+function withoutDefaultSignature<T extends Signed>({
+  signature,
+  ...rest
+}: T): Omit<T, 'signature'> & { readonly signature?: 'standard' | 'both' } {
+  return signature === undefined || signature === 'segment' ? rest : { ...rest, signature };
 }
 
 /** A time shorter than a restart of the endpoint would pause destinations needlessly. */

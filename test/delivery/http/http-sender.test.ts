@@ -122,7 +122,7 @@ function send(sender: HttpSender, webhook: Webhook, settled: (outcome: Outcome) 
   }).endpoints;
   if (endpoint === undefined) throw new Error('no endpoint');
   const sending = { body: Buffer.from('{}'), messageId: 'm1', mayFollow: () => true, settled };
-  sender.send({ ...sending, signature: undefined, idempotencyHeader: undefined }, endpoint, 0);
+  sender.send({ ...sending, headers: [] }, endpoint, 0);
 }
 
 test('nothing is sent once its time is over, though the process was held up while it connected', async () => {

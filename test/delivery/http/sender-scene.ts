@@ -96,14 +96,13 @@ export function post(url: string, options: PostOptions = {}): Promise<Result> {
   const [endpoint] = prepared.endpoints;
   if (endpoint === undefined) throw new Error('no endpoint');
   return new Promise((resolve) => {
-    const signature = prepared.sign(body);
-    const { idempotencyHeader } = prepared.destination;
     const messageId = options.messageId ?? 'm1';
+    const headers = prepared.headersOf(messageId, body, Date.now());
     const settled = (outcome: Outcome, _index: number, tookMs: number): void => {
       resolve({ outcome, verdict: verdictOf(outcome), tookMs });
     };
     const mayFollow = (): boolean => options.mayFollow ?? true;
-    sender.send({ body, signature, idempotencyHeader, messageId, mayFollow, settled }, endpoint, 0);
+    sender.send({ body, headers, messageId, mayFollow, settled }, endpoint, 0);
   });
 }
 

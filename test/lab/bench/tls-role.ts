@@ -45,8 +45,7 @@ measureSending(load, (event, delivered) => {
   const body = Buffer.from(bodyText);
   const sending = {
     body,
-    signature: prepared.sign(body),
-    idempotencyHeader: undefined,
+    headers: prepared.headersOf(`m${event}`, body, Date.now()),
     messageId: `m${event}`,
     mayFollow: () => true,
     settled: ({ kind }: { readonly kind: string }) => {

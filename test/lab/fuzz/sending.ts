@@ -27,19 +27,9 @@ export function attemptAt(sender: Sender, url: string): Promise<Attempt> {
     const settled = (outcome: Outcome, _index: number, tookMs: number): void => {
       resolve({ outcome, tookMs });
     };
-    const signature = prepared.sign(body);
-    sender.send(
-      {
-        body,
-        signature,
-        idempotencyHeader: undefined,
-        messageId: 'm',
-        mayFollow: () => true,
-        settled,
-      },
-      endpoint,
-      0,
-    );
+    const messageId = 'm';
+    const headers = prepared.headersOf(messageId, body, Date.now());
+    sender.send({ body, headers, messageId, mayFollow: () => true, settled }, endpoint, 0);
   });
 }
 

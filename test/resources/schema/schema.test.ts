@@ -45,6 +45,7 @@ test('every field of the documented example is understood', () => {
     ...destination,
     enabled: false,
     sharedSecret: 'teehee',
+    signature: 'both',
     webhooks: [{ ...webhook, headers: { 'X-Team': 'growth' } }],
     events: ['track', 'identify'],
     eventNames: ['Order Completed'],
@@ -306,4 +307,50 @@ test('what `get` prints in place of a secret cannot be applied as one', () => {
   assert.match(onlyIssue({ sharedSecret: secretMask }), /give the secret itself/);
   const headers = { Authorization: secretMask };
   assert.match(onlyIssue({ webhooks: [{ ...webhook, headers }] }), /give the secret itself/);
+});
+
+test('a destination that signs as it does without the field is stored without it', () => {
+  const parsed = parseResource({ ...destination, sharedSecret: 'teehee', signature: 'segment' });
+  assert.ok('resource' in parsed && !('signature' in parsed.resource));
+});
+
+test('a signature by the standard needs a secret that can sign', () => {
+  const standard = { ...destination, signature: 'standard' };
+  assert.match(onlyIssue({}, standard), /^signature: needs a sharedSecret; postrider secrets new /);
+  const bytes = (count: number): string => Buffer.alloc(count, 7).toString('base64');
+  const problems = new Map([
+    ['whsec_§', /^sharedSecret: must be base64 after whsec_$/],
+    [`whsec_${bytes(23)}`, /must stand for 24 to 64 bytes after whsec_, and these are 23$/],
+    [`whsec_${bytes(65)}`, /, and these are 65$/],
+    [`whsk_${bytes(31)}`, /must stand for an ed25519 key of 32 bytes, .*and these are 31$/],
+    [`whsk_${bytes(64)}`, /must end in the public half of its own key after whsk_$/],
+    [`whpk_${bytes(32)}`, /is a public key; signing needs the private one, whsk_…$/],
+  ]);
+  for (const [sharedSecret, problem] of problems) {
+    const issue = onlyIssue({ sharedSecret }, standard);
+    assert.match(issue, problem);
+    assert.ok(!issue.includes(sharedSecret));
+    assert.deepEqual(issuesOf({ ...destination, sharedSecret }), []);
+  }
+  for (const sharedSecret of [
+    'teehee',
+    `whsec_${bytes(24)}`,
+    `whsec_${bytes(64)}`,
+    `whsk_${bytes(32)}`,
+  ])
+    assert.deepEqual(issuesOf({ ...standard, sharedSecret }), []);
+});
+
+test("the standard's headers are reserved for destinations that sign by it, and for no others", () => {
+  const headers = { 'Webhook-Id': 'x' };
+  const own = { ...destination, sharedSecret: 'teehee', webhooks: [{ ...webhook, headers }] };
+  assert.deepEqual(issuesOf(own), []);
+  assert.equal(
+    onlyIssue({ signature: 'both' }, own),
+    'webhooks[0].headers.Webhook-Id: is a header of signature: both',
+  );
+  assert.equal(
+    onlyIssue({ sharedSecret: 'x', signature: 'standard', idempotencyHeader: 'webhook-id' }),
+    'idempotencyHeader: is a header of signature: standard',
+  );
 });

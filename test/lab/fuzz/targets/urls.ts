@@ -2,10 +2,7 @@ import assert from 'node:assert/strict';
 import { isIP, isIPv4 } from 'node:net';
 import { AddressGuard } from '../../../../src/delivery/http/address-guard.ts';
 import { longestRetryAfterMs } from '../../../../src/delivery/http/retry-after.ts';
-import {
-  PreparedDestination,
-  requestHeaders,
-} from '../../../../src/delivery/prepared-destination.ts';
+import { PreparedDestination } from '../../../../src/delivery/prepared-destination.ts';
 import { headerNameProblem, headerValueProblem } from '../../../../src/resources/schema/headers.ts';
 import { urlProblem } from '../../../../src/resources/schema/url.ts';
 import type { Target } from '../engine/target.ts';
@@ -95,10 +92,10 @@ export const target: Target = {
 };
 
 function assertUsable(url: string): void {
-  const { endpoints } = new PreparedDestination(
+  const prepared = new PreparedDestination(
     exampleDestination({ webhooks: [{ url, headers: {} }], idempotencyHeader: 'X-Id' }),
   );
-  const [endpoint] = endpoints;
+  const [endpoint] = prepared.endpoints;
   if (endpoint === undefined) throw new Error('no endpoint');
   assert.match(endpoint.path, /^\/[!-~]*$/);
   assert.match(endpoint.origin, /^https?:\/\/[!-~]+$/);
@@ -107,7 +104,7 @@ function assertUsable(url: string): void {
   const expected = search === '' ? href.replace(/\?$/, '') : href;
   assert.equal(new URL(endpoint.origin + endpoint.path).href, expected);
   assert.doesNotMatch(endpoint.publicUrl, /[?#@]/.test(new URL(url).pathname) ? /[?#]/ : /[?#@]/);
-  for (const part of requestHeaders(endpoint, undefined, 'X-Id', url))
+  for (const part of [...endpoint.headers, ...prepared.headersOf(url, Buffer.from('{}'), 0)])
     assert.match(part, /^[ -~]*$/);
 }
 
