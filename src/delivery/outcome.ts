@@ -55,7 +55,9 @@ export const outcomeNames: Readonly<Record<Outcome['kind'], 'delivered' | 'faile
 export const requestFailures = [
   'timeout',
   'status-5xx',
+  'status-4xx',
   'status-408',
+  'status-410',
   'status-425',
   'status-429',
   'connection',
@@ -155,8 +157,16 @@ export function outcomeOfStatus(
     : { kind: 'retryable', cause, detail, retryAfterMs, ...said };
 }
 
+/**
+ * Answers that speak of the endpoint, as during a deployment or after a change of its credentials, and not of the
+ * event. Others of that class are final, as is a redirect.
+ */
+const aboutEndpoint: ReadonlySet<number> = new Set([401, 403, 404, 405, 407]);
+
 function retryCauseOfStatus(status: number): RetryCause | undefined {
-  if (status === 408 || status === 425 || status === 429) return `status-${status}`;
+  if (status === 408 || status === 410 || status === 425 || status === 429)
+    return `status-${status}`;
+  if (aboutEndpoint.has(status)) return 'status-4xx';
   if (status >= 500 && status < 600) return 'status-5xx';
   return status >= 300 && status < 500 ? undefined : 'other';
 }
@@ -360,7 +370,7 @@ function weight({ cause, unreached }: Retryable): number {
 }
 
 /**
- * What an outcome shows about the endpoint: an answer of 4xx shows that it is alive, a local shortage shows
+ * What an outcome shows about the endpoint: a refusal of the event shows that it is alive, a local shortage shows
  * nothing.
  */
 export function conditionShownBy(outcome: Outcome): EndpointCondition {
@@ -368,6 +378,8 @@ export function conditionShownBy(outcome: Outcome): EndpointCondition {
   switch (outcome.cause) {
     case 'timeout':
     case 'status-5xx':
+    case 'status-4xx':
+    case 'status-410':
     case 'connection':
     case 'dns':
     case 'tls':

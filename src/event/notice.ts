@@ -11,7 +11,7 @@ export interface Notice extends WithUid {
   readonly at: string;
   /**
    * failing: events have not got through for `after`; disabled: it was paused for that, as `disableAfter`
-   * says; well: it takes events again.
+   * says, or because its endpoint answered 410; well: it takes events again.
    */
   readonly notice: 'failing' | 'disabled' | 'well';
   readonly destination: string;

@@ -13,6 +13,8 @@ import type { Episode } from './episode.ts';
 export interface Subject extends WithUid {
   readonly destination: string;
   readonly name: string | undefined;
+  /** Its endpoint has answered 410, and it is paused for that. */
+  readonly isGone: boolean;
   readonly episode: Episode;
   /** Undefined if no worker reports on it. */
   readonly view: DestinationView | undefined;
@@ -59,7 +61,7 @@ function troubleOf(
 
 function textOf(
   { notice }: Told,
-  { destination, episode, view }: Subject,
+  { destination, isGone, episode, view }: Subject,
   keptFor: string,
   nowMs: number,
 ): string {
@@ -68,8 +70,10 @@ function textOf(
     case 'well':
       return `Destination ${destination} works again, after ${forText}.`;
     case 'disabled': {
-      const undelivered = roughDuration(nowMs - episode.undeliveredSinceMs);
-      return `Destination ${destination} is paused, because nothing has reached it for ${undelivered}. Its events are kept for ${keptFor}; \`postrider resume ${destination}\` sends them.`;
+      const because = isGone
+        ? 'its endpoint answers 422: it takes no more events'
+        : `nothing has reached it for ${roughDuration(nowMs - episode.undeliveredSinceMs)}`;
+      return `Destination ${destination} is paused, because ${because}. Its events are kept for ${keptFor}; \`postrider resume ${destination}\` sends them.`;
     }
     case 'failing':
       return `Destination ${destination} has failed for ${forText}, since ${minute(episode.sinceMs)}${answerText(view)}.${waitingText(view)}`;

@@ -20,10 +20,11 @@ export interface Episode {
 export interface Seen {
   /** False: the destination was deleted, or has `enabled: false`. */
   readonly isWanted: boolean;
-  /** Paused by an operator, or, with `failingSinceMs`, by `disableAfter`. */
+  /** Paused by an operator, or, with `failingSinceMs`, by a watcher. */
   readonly pause: { readonly failingSinceMs: number | undefined } | undefined;
-  /** Set while a worker reports a failure. */
-  readonly failing: { readonly sinceMs: number; readonly isItsOwn: boolean } | undefined;
+  /** Set while a worker reports a failure. `isGone`: each of its URLs answers that it takes no more events (410). */
+  readonly failing:
+    { readonly sinceMs: number; readonly isItsOwn: boolean; readonly isGone: boolean } | undefined;
   /** When an event was last delivered, by the workers' reports. */
   readonly deliveredMs: number | undefined;
   /** Undefined: never. */
@@ -35,7 +36,8 @@ export interface Next {
   readonly episode: Episode | undefined;
   readonly due?:
     | { readonly kind: 'failing'; readonly after: string }
-    | { readonly kind: 'disable' | 'disabled' | 'well' };
+    | { readonly kind: 'disable'; readonly isGone: boolean }
+    | { readonly kind: 'disabled' | 'well' };
 }
 
 const stagesMs = noticeStages.map((stage) => parseDuration(stage) ?? 0);
@@ -75,15 +77,15 @@ function nextOfPaused(
 
 function nextOfFailing(
   former: Episode | undefined,
-  { sinceMs, isItsOwn }: NonNullable<Seen['failing']>,
+  { sinceMs, isItsOwn, isGone }: NonNullable<Seen['failing']>,
   { deliveredMs = -Infinity, disableAfterMs = Infinity }: Seen,
   nowMs: number,
 ): Next {
   const begun = former ?? begin(sinceMs, nowMs);
   const undeliveredSinceMs = Math.max(begun.undeliveredSinceMs, deliveredMs);
   const episode = { ...begun, undeliveredSinceMs, saidMs: nowMs };
-  if (isItsOwn && nowMs - undeliveredSinceMs >= disableAfterMs)
-    return { episode, due: { kind: 'disable' } };
+  if (isItsOwn && (isGone || nowMs - undeliveredSinceMs >= disableAfterMs))
+    return { episode, due: { kind: 'disable', isGone } };
   const reached = stagesMs.filter((stageMs) => nowMs - episode.sinceMs >= stageMs).length;
   const after = noticeStages[reached - 1];
   if (reached <= episode.told || after === undefined) return { episode };

@@ -1,11 +1,11 @@
 import { parseDuration } from '../duration.ts';
 import { viewOf } from '../event/destination-view.ts';
-import type { DestinationStatus } from '../event/destination-status.ts';
+import type { DestinationStatus, UrlStatus } from '../event/destination-status.ts';
 import { decodeNotice, type Notice } from '../event/notice.ts';
 import { isOf, type Identity, type WithUid } from '../event/uid.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Config } from '../resources/config/config.ts';
-import { hookDestinationId } from '../resources/notice-hook.ts';
+import { hookDestinationId, nameOfDestination } from '../resources/notice-hook.ts';
 import type { NoticeHook } from '../resources/resource.ts';
 import { pauseRecord } from '../resources/pauses/pause.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
@@ -42,6 +42,9 @@ export interface WatcherOptions {
  * within some seconds of one another, and those that come later are told together.
  */
 const gatherMs = 30_000;
+
+/** RFC 9110 15.5.11; Standard Webhooks asks senders to disable such an endpoint. */
+const goneStatus = 410;
 
 type Known = Episode & WithUid;
 
@@ -107,7 +110,11 @@ export class Watcher {
       failing:
         view?.since === undefined
           ? undefined
-          : { sinceMs: Date.parse(view.since), isItsOwn: view.state !== 'unreadable' },
+          : {
+              sinceMs: Date.parse(view.since),
+              isItsOwn: view.state !== 'unreadable',
+              isGone: isOfResource(id) && view.urls.length > 0 && view.urls.every(isGone),
+            },
       deliveredMs: reports.deliveredMs(identity),
       disableAfterMs: this.#disableAfterMs(destination?.disableAfter),
     };
@@ -125,9 +132,9 @@ export class Watcher {
     const { events, send, topics } = this.#options;
     const told = steps.flatMap((step) => this.#noticeOf(step, nowMs) ?? []);
     const copies = this.#copiesOf(told);
-    const pauses = steps
-      .filter(({ next }) => next.due?.kind === 'disable')
-      .map(({ destination, next }) => this.#pauseOf(destination, next.episode, nowMs));
+    const pauses = steps.flatMap(({ destination, next: { due, episode } }) =>
+      due?.kind === 'disable' ? this.#pauseOf(destination, due.isGone, episode, nowMs) : [],
+    );
     if (copies.length + pauses.length > 0) await send([...copies, ...pauses]);
     const over = steps.filter(
       ({ known, next }) => known?.isTold === true && next.episode === undefined && !next.due,
@@ -149,6 +156,7 @@ export class Watcher {
     const subject: Subject = {
       destination: id,
       uid,
+      isGone: this.#options.pauses.get(destination)?.isGone === true,
       name: this.#options.config.destination(id)?.name,
       episode,
       view: said.length === 0 ? undefined : viewOf(id, said),
@@ -166,12 +174,28 @@ export class Watcher {
     );
   }
 
-  #pauseOf(destination: Identity, episode: Episode | undefined, nowMs: number): OutgoingRecord {
+  #pauseOf(
+    destination: Identity,
+    isGone: boolean,
+    episode: Episode | undefined,
+    nowMs: number,
+  ): OutgoingRecord {
     const { pauses, topics } = this.#options;
     const failingSince = new Date(episode?.sinceMs ?? nowMs).toISOString();
     const pause = { ...pauses.begin(destination, nowMs), failingSince };
-    return pauseRecord(topics.pauses, destination, pause);
+    const said = isGone ? ({ ...pause, isGone: true } as const) : pause;
+    return pauseRecord(topics.pauses, destination, said);
   }
+}
+
+/** A hook is never paused: nobody would be told. */
+function isOfResource(id: string): boolean {
+  return nameOfDestination(id).kind === 'Destination';
+}
+
+/** The last answer of a URL that fails says that it takes no more events. */
+function isGone({ lastAnswer, failingSince }: UrlStatus): boolean {
+  return failingSince !== undefined && lastAnswer?.status === goneStatus;
 }
 
 /** A failing hook gets no notices about itself. */

@@ -134,7 +134,7 @@ const groups: readonly Group[] = [
       attempts:
         'What is written to the topic `attempts`. `failures` leaves out events that are delivered at the first attempt.',
       disableAfterMs:
-        'Pauses a destination that nothing has reached for this long. If it is not set, destinations are never paused by themselves. `disableAfter` of a destination has priority.',
+        'Pauses a destination that nothing has reached for this long. If it is not set, destinations are paused by themselves only when their endpoint answers 410. `disableAfter` of a destination has priority.',
       deliveryMaxInFlight:
         'Deliveries that one worker has in flight at most. `maxInFlight` of one destination may be a quarter of it, which `apply` checks.',
       deliveryMaxInFlightPerDestination:

@@ -103,7 +103,7 @@ test('staff log in by a token, and a customer by a link that console-link prints
 const marker = 'zebra-token';
 
 test('a customer reads no token, in no answer', async () => {
-  const receiver = await startReceiver({ port: 0, answer: () => ({ status: 401, body: 'no' }) });
+  const receiver = await startReceiver({ port: 0, answer: () => ({ status: 422, body: 'no' }) });
   const postrider = await install(settings);
   await postrider.run(['topics', '--create']);
   const destination = {
@@ -134,7 +134,7 @@ test('a customer reads no token, in no answer', async () => {
       (await customer.get(`/api/v1${route}`)).text;
     // Each of these has something of the event.
     await eventually(async () => {
-      assert.match(await read('/destinations/crm'), /"urls":\[\{"url".*"status":401/);
+      assert.match(await read('/destinations/crm'), /"urls":\[\{"url".*"status":422/);
       assert.match(await read('/destinations/crm/series'), /"refused":1/);
       assert.match(await read('/destinations/crm/attempts'), /"kind":"dead-letter"/);
       assert.match(await read('/destinations/crm/dead-letters'), /"messageId":"m1"/);

@@ -164,7 +164,7 @@ test('an endpoint that stays away is probed after ten seconds, then ever more ra
 describe('an endpoint that has just come back', () => {
   for (const [kind, answer] of [
     ['takes', quick],
-    ['refuses for good', { ...failsWith(404), afterMs: quick.afterMs }],
+    ['refuses for good', { ...failsWith(422), afterMs: quick.afterMs }],
   ] as const)
     test(`gets one event, and with each that it ${kind} one more at a time`, async () => {
       const url = 'https://crm.example/hook';

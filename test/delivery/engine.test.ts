@@ -107,11 +107,11 @@ describe('a failing endpoint', () => {
   test('makes a dead letter with the status of a permanent refusal', async () => {
     const world = new SimulatedWorld();
     world.addDestination('crm');
-    world.answer = () => failsWith(404);
+    world.answer = () => failsWith(422);
     world.publish('crm');
     await world.clock.pass(1_000);
     assert.deepEqual(world.deadLetters, [
-      { messageId: 'm1', reason: 'http-404', detail: 'answered 404', attempts: 1 },
+      { messageId: 'm1', reason: 'http-422', detail: 'answered 422', attempts: 1 },
     ]);
     assert.deepEqual(world.finished, ['m1']);
   });
@@ -212,7 +212,7 @@ describe('a breaker', () => {
   test('is not opened by answers of 4xx', async () => {
     const world = new SimulatedWorld();
     world.addDestination('crm');
-    world.answer = () => failsWith(404);
+    world.answer = () => failsWith(422);
     for (let i = 0; i < 100; i++) world.publish('crm', `u${i}`);
     await world.clock.pass(minuteMs);
     assert.equal(world.requests.length, 100);

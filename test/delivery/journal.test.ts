@@ -113,7 +113,7 @@ test('what happens to an event is written down, from its first attempt to its en
   world.answer = () => answers.shift() ?? answerOk;
   const delivered = world.publish('crm', 'ü:1');
   await world.clock.pass(10 * minuteMs);
-  answers = [says(401, 'no such token')];
+  answers = [says(422, 'no such token')];
   const refused = world.publish('crm', 'u2');
   await world.clock.pass(minuteMs);
   const lines = written.lines();
@@ -124,7 +124,7 @@ test('what happens to an event is written down, from its first attempt to its en
     'retry',
     'attempt 3 delivered 200',
   ]);
-  assert.deepEqual(story(lines, refused), ['attempt 1 refused 401', 'dead letter http-401']);
+  assert.deepEqual(story(lines, refused), ['attempt 1 refused 422', 'dead letter http-422']);
   const [first, retry] = lines;
   assert.partialDeepStrictEqual(first, {
     destination: 'crm',

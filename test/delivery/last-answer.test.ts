@@ -74,7 +74,7 @@ test('of several URLs the one is told of whose answer counted', async () => {
   const world = new SimulatedWorld();
   const webhooks = ['https://a.test/', 'https://b.test/'].map((url) => ({ url, headers: {} }));
   world.addDestination('crm', { webhooks });
-  world.answer = (url) => (url.includes('b.test') ? answers(422, 'b refuses') : answers(410, 'a'));
+  world.answer = (url) => (url.includes('b.test') ? answers(422, 'b refuses') : answers(400, 'a'));
   world.publish('crm');
   await world.clock.pass(minuteMs);
   const [record = assert.fail()] = world.letters;
@@ -82,7 +82,7 @@ test('of several URLs the one is told of whose answer counted', async () => {
   const { lastAnswer } = letter;
   assert.deepEqual(
     [String(answerOf(letter)), lastAnswer?.url, lastAnswer?.detail],
-    ['a', 'https://a.test/', 'answered 410'],
+    ['a', 'https://a.test/', 'answered 400'],
   );
 });
 

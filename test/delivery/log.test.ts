@@ -30,7 +30,7 @@ test('the line of an event that is given up counts the same attempts as its dead
   const { log, lines } = recordingLog();
   const world = new SimulatedWorld({ log });
   world.addDestination('crm');
-  world.answer = () => failsWith(404);
+  world.answer = () => failsWith(422);
   world.publish('crm');
   await world.clock.pass(minuteMs);
   assert.equal(world.deadLetters[0]?.attempts, 1);
@@ -42,7 +42,7 @@ test('a clock that is set back keeps no line from being written', async () => {
   const { log, lines } = recordingLog();
   const world = new SimulatedWorld({ log });
   world.addDestination('crm');
-  world.answer = () => failsWith(404);
+  world.answer = () => failsWith(422);
   for (let minute = 0; minute < 3; minute += 1) {
     world.publish('crm');
     await world.clock.pass(minuteMs);
@@ -136,7 +136,7 @@ test('a second URL that refuses every event leaves one line', async () => {
   const world = new SimulatedWorld({ log });
   const urls = ['https://one.example/', 'https://two.example/'];
   world.addDestination('crm', { webhooks: urls.map((url) => ({ url, headers: {} })) });
-  world.answer = (url) => (url.includes('two') ? failsWith(401) : { ...answerOk, afterMs: 30 });
+  world.answer = (url) => (url.includes('two') ? failsWith(422) : { ...answerOk, afterMs: 30 });
   await traffic(world, 600);
   assert.equal(world.delivered.length, 600);
   assert.deepEqual(lines.map(brief), [
@@ -146,7 +146,7 @@ test('a second URL that refuses every event leaves one line', async () => {
       destination: 'crm',
       url: 'https://two.example/',
       cause: 'http-4xx',
-      detail: 'answered 401',
+      detail: 'answered 422',
       and: ['since', 'waiting'],
     },
   ]);

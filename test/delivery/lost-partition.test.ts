@@ -9,7 +9,7 @@ import type { Answer } from './simulated-world.ts';
 describe('of a partition that somebody else owns now', () => {
   for (const [what, answer] of [
     ['fails', failsWith(503)],
-    ['is refused', failsWith(404)],
+    ['is refused', failsWith(422)],
   ] satisfies [string, Answer][])
     test(`a request on its way that ${what} is not written anywhere`, async () => {
       const world = new SimulatedWorld();

@@ -37,7 +37,7 @@ test('records that a retry topic refuses become dead letters', async () => {
 test('records that dead letters refuse too are never finished', async () => {
   const world = new SimulatedWorld();
   world.addDestination('crm');
-  world.answer = () => failsWith(404);
+  world.answer = () => failsWith(422);
   world.refuses = () => new PostriderError('record-refused', 'too large');
   world.publish('crm');
   await world.clock.pass(hourMs);

@@ -197,9 +197,10 @@ describe('outcomes', () => {
   });
 
   test('show that the endpoint is up, or down, or nothing', () => {
-    for (const status of [200, 301, 404, 408, 425, 429])
+    for (const status of [200, 301, 400, 408, 422, 425, 429])
       assert.equal(conditionShownBy(outcomeOfStatus(status, undefined, nowMs)), 'up', `${status}`);
-    assert.equal(conditionShownBy(outcomeOfStatus(500, undefined, nowMs)), 'down');
+    for (const status of [401, 403, 404, 405, 407, 410, 500])
+      assert.equal(conditionShownBy(outcomeOfStatus(status, undefined, nowMs)), 'down');
     assert.equal(conditionShownBy(timedOut), 'down');
     for (const error of wants)
       assert.equal(conditionShownBy(outcomeOfError(error, 'reached')), 'unknown', error.code);

@@ -23,7 +23,7 @@ describe('several URLs', () => {
     const startMs = world.clock.now();
     world.answer = (url, _sending, nowMs) => {
       if (nowMs > startMs + 1_000) return answerOk;
-      return failsWith(url.includes('b.') ? 503 : 404);
+      return failsWith(url.includes('b.') ? 503 : 422);
     };
     world.publish('crm');
     await world.clock.pass(minuteMs);
@@ -70,7 +70,7 @@ describe('several URLs', () => {
   test('make a dead letter if every one refuses for good', async () => {
     const world = new SimulatedWorld();
     world.addDestination('crm', { webhooks });
-    world.answer = (url) => failsWith(url.includes('b.') ? 410 : 404);
+    world.answer = (url) => failsWith(url.includes('b.') ? 400 : 422);
     world.publish('crm');
     await world.clock.pass(minuteMs);
     assert.equal(world.deadLetters.length, 1);

@@ -6,7 +6,7 @@ import { DeliveryEvents } from '../../src/delivery/events.ts';
 import type { Claim, TakenRecord } from '../../src/delivery/job.ts';
 import type { AttemptJournal } from '../../src/delivery/journal/journal.ts';
 import { DeliveryMetrics } from '../../src/delivery/metrics.ts';
-import { timedOut } from '../../src/delivery/outcome.ts';
+import { outcomeOfStatus, timedOut } from '../../src/delivery/outcome.ts';
 import type { Outcome } from '../../src/delivery/outcome.ts';
 import type { PreparedEndpoint } from '../../src/delivery/prepared-destination.ts';
 import type { RetryPolicy } from '../../src/delivery/retry-policy.ts';
@@ -474,16 +474,6 @@ function envelopesOf({ headers, value }: OutgoingRecord): Envelope[] {
 export const answerOk: Answer = { outcome: { kind: 'delivered' }, afterMs: 20 };
 
 export function failsWith(status: number, retryAfterMs?: number): Answer {
-  const detail = `answered ${status}`;
-  const cause = status === 429 ? 'status-429' : 'status-5xx';
-  const outcome: Outcome =
-    status >= 500 || status === 429
-      ? {
-          kind: 'retryable',
-          cause,
-          detail,
-          ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-        }
-      : { kind: 'permanent', reason: `http-${status}`, detail };
-  return { outcome, afterMs: 20 };
+  const retryAfter = retryAfterMs === undefined ? undefined : String(retryAfterMs / 1_000);
+  return { outcome: outcomeOfStatus(status, retryAfter, 0), afterMs: 20 };
 }

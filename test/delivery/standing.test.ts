@@ -77,7 +77,7 @@ describe('a destination', () => {
     });
 
   test('fails when its second URL refuses everything', () => {
-    const refused: Outcome = { kind: 'permanent', reason: 'http-401', detail: 'answered 401' };
+    const refused: Outcome = { kind: 'permanent', reason: 'http-422', detail: 'answered 422' };
     const urls = [wellUrl, failing(5, 6 * second, refused)];
     assert.deepEqual(stateAfter([6 * second, { urls }]), ['failing', 0]);
   });

@@ -34,7 +34,7 @@ before(async () => {
   receiver = await startReceiver({
     port: 0,
     answer: ({ path: to, body }) => {
-      if (to === '/crm' && !isMended) return { status: 401, body: 'who are you?' };
+      if (to === '/crm' && !isMended) return { status: 422, body: 'who are you?' };
       arrived.push(`${to} ${body.toString()}`);
       return { status: 200 };
     },
@@ -98,13 +98,13 @@ testNeeding(
       // The worst is first.
       const first = page.locator('main tbody tr').first();
       await first.getByText('The crm').waitFor();
-      await first.getByText(/401/).waitFor();
+      await first.getByText(/422/).waitFor();
       await first.getByRole('link').first().click();
       await page.getByText('who are you?').first().waitFor();
 
       await press(page, 'Send a test…');
       await press(page, 'Send the test');
-      await page.getByRole('dialog').getByText(/401/).waitFor();
+      await page.getByRole('dialog').getByText(/422/).waitFor();
       await press(page, 'Close');
 
       isMended = true;

@@ -143,7 +143,7 @@ async function arrived(...messageIds: readonly string[]): Promise<void> {
 test('what a deleted user did before never arrives after the notification, wherever it waited', async () => {
   const gone = 'user:1';
   // A retry, a dead letter, and a call that nobody can route yet.
-  statuses.set('retried', 503).set('given-up', 410).set('given-up-other', 410);
+  statuses.set('retried', 503).set('given-up', 422).set('given-up-other', 422);
   await produce('wk_shop', track('retried', gone), track('given-up', gone));
   await produce('wk_shop', track('given-up-other', 'stays'));
   await produce('wk_late', track('rejected', gone));

@@ -18,6 +18,8 @@ const schema: unknown = JSON.parse(
 const isNotice = new Ajv({ validateFormats: false }).compile(schema as object);
 
 const arrived: Arrival[] = [];
+/** The endpoint that had answered that it takes no more events takes them again. */
+let isBack = false;
 let receiver: Receiver;
 let postrider: Installation;
 let kafka: KafkaClient;
@@ -50,6 +52,10 @@ function told(): string[] {
   );
 }
 
+function lastTold(): string {
+  return arrived.findLast(({ path }) => path === '/ops')?.body.toString() ?? '';
+}
+
 before(async () => {
   const { brokers } = await testBroker();
   kafka = createKafka({ brokers, clientId: 'test' }, silentLogger);
@@ -58,19 +64,20 @@ before(async () => {
     sharedSecret,
     answer: (arrival) => {
       arrived.push(arrival);
-      return { status: 200 };
+      return { status: arrival.path === '/left' && !isBack ? 410 : 200 };
     },
   });
   postrider = await install({});
   await run(['topics', '--create']);
   const destination = { kind: 'Destination', sources: ['shop'], name: 'D' };
   const resources = [
-    { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
-    ...['crm', 'ads', 'late'].map((id) => ({
+    ...['shop', 'left'].map((id) => ({ kind: 'Source', id, name: id, writeKeys: [id] })),
+    ...['crm', 'ads', 'late', 'left'].map((id) => ({
       ...destination,
       id,
       webhooks: [{ url: `${receiver.url}/${id}` }],
       ...(id === 'crm' ? { disableAfter: '1h' } : {}),
+      ...(id === 'left' ? { disableAfter: 'never', sources: ['left'] } : {}),
     })),
     {
       kind: 'NoticeHook',
@@ -147,17 +154,43 @@ test('disableAfter pauses it: its events are kept, operators are told, and resum
   });
 });
 
+test('an endpoint that answers 422 is paused: its events are kept, and resume sends them', async () => {
+  await run(['produce', '--source', 'left'], '{"type":"identify","userId":"u","messageId":"m2"}');
+  await eventually(() => {
+    assert.deepEqual(told().slice(3), ['left disabled']);
+  });
+  const { text } = JSON.parse(lastTold()) as Notice;
+  assert.match(
+    text,
+    /^Destination left is paused, because its endpoint answers 422: it takes no more /,
+  );
+  assert.match(
+    await run(['pause', 'left']),
+    /^destination left is paused already, since \S+, by its endpoint: it answered 410, /m,
+  );
+  isBack = true;
+  await run(['resume', 'left']);
+  await eventually(() => {
+    assert.ok(arrived.filter(({ path }) => path === '/left').length > 1);
+  });
+  assert.doesNotMatch(await run(['attempts', 'left']), /dead letter|gave up/);
+  await say('left');
+  await eventually(() => {
+    assert.deepEqual(told().slice(4), ['left well']);
+  });
+});
+
 test('whoever takes over from a worker that is killed repeats nothing and forgets nothing', async () => {
   const watching = workers.find((each) => each.log().includes('this process writes notices'));
   assert.ok(watching);
   await watching.kill('SIGKILL');
   await say('late', ago(300));
   await eventually(() => {
-    assert.deepEqual(told().slice(3), ['late failing 4h']);
+    assert.deepEqual(told().slice(5), ['late failing 4h']);
   });
   await say('ads');
   await eventually(() => {
-    assert.deepEqual(told().slice(4), ['ads well']);
+    assert.deepEqual(told().slice(6), ['ads well']);
   });
 });
 

@@ -10,7 +10,7 @@ import { install, type Installation, type RunningRole } from '../harness/postrid
 
 const retryWindowMs = 4_000;
 
-let status = 410;
+let status = 422;
 /** Of `m-failing` and its like, whatever the others get. */
 const statusOf = new Map<string, number>();
 const arrivals: Arrival[] = [];
@@ -85,7 +85,7 @@ after(async () => {
 });
 
 for (const [failure, reason] of [
-  [410, 'http-410'],
+  [422, 'http-422'],
   [500, 'expired'],
 ] as const) {
   test(`an endpoint that answered ${failure} and is mended gets its events by a redrive`, async () => {
@@ -117,7 +117,7 @@ for (const [failure, reason] of [
 }
 
 test('an event that fails again becomes a new dead letter, which says that it was redriven', async () => {
-  status = 410;
+  status = 422;
   await produce('m-again');
   await eventually(async () => {
     assert.equal((await letters('m-again')).length, 1);
@@ -135,7 +135,7 @@ test('an event that fails again becomes a new dead letter, which says that it wa
 });
 
 test('a redrive says what became of what it sent, and a dead letter what its endpoint said', async () => {
-  status = 410;
+  status = 422;
   const ids = ['m-fine', 'm-failing', 'm-gone', 'm-gone-too'];
   for (const id of ids) await produce(id);
   const sinceMs = await eventually(async () => {
@@ -148,7 +148,7 @@ test('a redrive says what became of what it sent, and a dead letter what its end
   assert.match(shown, /^answer +no such list$/m);
 
   status = 200;
-  statusOf.set('m-failing', 500).set('m-gone', 410).set('m-gone-too', 410);
+  statusOf.set('m-failing', 500).set('m-gone', 422).set('m-gone-too', 422);
   // Long enough for any machine; it ends when all were tried.
   const places = (await Promise.all(ids.map(letters))).flat();
   const said = await run([
@@ -160,20 +160,20 @@ test('a redrive says what became of what it sent, and a dead letter what its end
   ]);
   assert.match(
     said,
-    /^result so far: 1 delivered, 1 waiting for a retry, 2 dead letters again; dead-letters list --since \S+ shows these\nREASON +DESTINATION +EVENTS\nhttp-410 +crm +2\n$/m,
+    /^result so far: 1 delivered, 1 waiting for a retry, 2 dead letters again; dead-letters list --since \S+ shows these\nREASON +DESTINATION +EVENTS\nhttp-422 +crm +2\n$/m,
   );
   const again = ['dead-letters', 'redrive', '--message', 'm-gone', '-o', 'json', '--wait', '60s'];
   assert.partialDeepStrictEqual(JSON.parse(await run(again)), {
-    sent: [{ reason: 'http-410', destination: 'crm', count: 1 }],
+    sent: [{ reason: 'http-422', destination: 'crm', count: 1 }],
     soFar: {
       toBeTriedAgain: 0,
-      givenUpAgain: [{ reason: 'http-410', destination: 'crm', count: 1 }],
+      givenUpAgain: [{ reason: 'http-422', destination: 'crm', count: 1 }],
     },
   });
   const since = /--since (\S+)/.exec(said)?.[1] ?? '';
   assert.ok(Date.parse(since) >= sinceMs);
   const listed = JSON.parse(
-    await run(['dead-letters', 'list', '--since', since, '--reason', 'http-410', '-o', 'json']),
+    await run(['dead-letters', 'list', '--since', since, '--reason', 'http-422', '-o', 'json']),
   ) as Listed[];
   assert.deepEqual(listed.map(({ messageId }) => messageId).sort(), [
     'm-gone',
@@ -214,24 +214,24 @@ test('what has happened to an event can be asked for, across its redrive', async
       .split('\n')
       .map((line) => JSON.parse(line) as AttemptLine);
   };
-  const byUser = ['crm', '--user', 'u1', '--message', 'm-410'];
+  const byUser = ['crm', '--user', 'u1', '--message', 'm-422'];
   const lines = await eventually(async () => {
     const found = await attempts(byUser);
     assert.equal(found.length, 3);
     return found;
   });
   assert.partialDeepStrictEqual(lines, [
-    { kind: 'attempt', attempt: 1, outcome: 'refused', status: 410, answer: 'no such list' },
-    { kind: 'dead-letter', attempts: 1, reason: 'http-410' },
+    { kind: 'attempt', attempt: 1, outcome: 'refused', status: 422, answer: 'no such list' },
+    { kind: 'dead-letter', attempts: 1, reason: 'http-422' },
     { kind: 'attempt', attempt: 1, outcome: 'delivered', status: 200, destination: 'crm' },
   ]);
   assert.ok(lines[2]?.kind === 'attempt' && lines[2].redrivenAt !== undefined);
-  assert.deepEqual(await attempts(['--message', 'm-410']), lines);
-  const failed = await attempts(['crm', '--message', 'm-410', '--failed']);
+  assert.deepEqual(await attempts(['--message', 'm-422']), lines);
+  const failed = await attempts(['crm', '--message', 'm-422', '--failed']);
   assert.deepEqual(failed, lines.slice(0, 2));
-  const table = await run(['attempts', '--message', 'm-410', '--since', '1h', '--limit', '2']);
+  const table = await run(['attempts', '--message', 'm-422', '--since', '1h', '--limit', '2']);
   assert.match(table, /^TIME +DESTINATION +MESSAGE +WHAT$/m);
-  assert.match(table, /crm +m-410 +dead letter after 1 attempt: http-410: answered 410$/m);
+  assert.match(table, /crm +m-422 +dead letter after 1 attempt: http-422: answered 422$/m);
   assert.doesNotMatch(table, /no such list/);
   assert.match(await run(['attempts', 'crm', '--message', 'nobody']), /^$/);
   const { code, stderr } = await postrider.run(['attempts', '--since', 'soon']);
@@ -255,7 +255,7 @@ test('whoever follows the attempts sees what happens next', async () => {
 });
 
 test('a destination that has the id of a deleted one gets neither what waits nor what was given up of that one, until somebody says so', async () => {
-  status = 410;
+  status = 422;
   await produce('m-letter');
   await eventually(async () => {
     assert.equal((await letters('m-letter')).length, 1);
@@ -304,7 +304,7 @@ test('a destination that has the id of a deleted one gets neither what waits nor
 });
 
 test('after the config topic was lost, what was given up is still of the destination that is applied again', async () => {
-  status = 410;
+  status = 422;
   await produce('m-lost');
   await eventually(async () => {
     assert.equal((await letters('m-lost')).length, 1);

@@ -54,7 +54,7 @@ function fussyAnswer(): { status: number; body: string } {
 function answer(path: string): { status: number; body: string; afterMs?: number } | undefined {
   if (path === '/silent') return undefined;
   if (path === '/slow') return { status: 200, body: 'ok', afterMs: slowMs };
-  if (path === '/refusing') return { status: 401, body: 'who are you?' };
+  if (path === '/refusing') return { status: 422, body: 'who are you?' };
   if (path === '/fussy') return fussyAnswer();
   if (path === '/busy') return { status: 429, body: 'slow down' };
   if (path === '/failing' && !isMended) return { status: 500, body: 'upstream timeout' };
@@ -185,7 +185,7 @@ test('every destination shows how it is, the worst first, and what a killed work
     assert.ok(of(seen, 'limited').waiting.total > 0);
     assert.equal(of(seen, 'busy').lastAnswer?.answer, 'slow down');
     const refusing = of(seen, 'half').urls.find(({ url }) => url.endsWith('/refusing'));
-    assert.equal(refusing?.lastAnswer?.status, 401);
+    assert.equal(refusing?.lastAnswer?.status, 422);
     assert.ok((of(seen, 'slow').p99Ms ?? 0) > 1_200, String(of(seen, 'slow').p99Ms));
   });
 

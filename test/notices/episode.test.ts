@@ -23,7 +23,7 @@ const well: Seen = {
   deliveredMs: undefined,
   disableAfterMs: undefined,
 };
-const fails: Seen = { ...well, failing: { sinceMs: startMs, isItsOwn: true } };
+const fails: Seen = { ...well, failing: { sinceMs: startMs, isItsOwn: true, isGone: false } };
 
 /** Looks every minute from `fromMs` after the start on, and tells what was due, and when. */
 function play(
@@ -77,7 +77,7 @@ test('workers that come and go do not begin it anew', () => {
     const minutes = afterMs / minuteMs;
     if (minutes % 10 > 7) return well;
     const sinceMs = startMs + Math.floor(minutes / 10) * 10 * minuteMs;
-    return { ...fails, failing: { sinceMs, isItsOwn: true } };
+    return { ...fails, failing: { sinceMs, isItsOwn: true, isGone: false } };
   };
   const { told } = play(seenAt, 5 * hourMs);
   assert.deepEqual(told, ['15 failing 15m', '240 failing 4h']);
@@ -102,6 +102,18 @@ test('disableAfter pauses it when nothing was delivered for so long, and says so
   assert.deepEqual(told.slice(-2), ['7200 disable', '7201 disabled']);
 });
 
+test('an endpoint that answers 422 is paused at once, also where disableAfter is never, unless that is our own mistake', () => {
+  const gone =
+    (isItsOwn: boolean) =>
+    (afterMs: number): Seen => ({
+      ...fails,
+      failing: { sinceMs: startMs, isItsOwn, isGone: true },
+      pause: isItsOwn && afterMs > 0 ? { failingSinceMs: startMs } : undefined,
+    });
+  assert.deepEqual(play(gone(true), hourMs).told, ['0 disable', '1 disabled']);
+  assert.deepEqual(play(gone(false), hourMs).told, ['15 failing 15m']);
+});
+
 test('it is not paused while one of its URLs takes events, nor for what is our own mistake', () => {
   const disableAfterMs = hourMs;
   const half = play(
@@ -109,7 +121,11 @@ test('it is not paused while one of its URLs takes events, nor for what is our o
     dayMs,
   );
   const unreadable = play(
-    () => ({ ...fails, disableAfterMs, failing: { sinceMs: startMs, isItsOwn: false } }),
+    () => ({
+      ...fails,
+      disableAfterMs,
+      failing: { sinceMs: startMs, isItsOwn: false, isGone: false },
+    }),
     dayMs,
   );
   for (const { told } of [half, unreadable])
@@ -121,7 +137,11 @@ test('one that was resumed has all its time again, and is told well when it is',
   const seenAt = (afterMs: number): Seen => {
     if (afterMs < resumedMs) return { ...well, pause: { failingSinceMs: startMs - 5 * dayMs } };
     if (afterMs < resumedMs + 20 * minuteMs)
-      return { ...fails, disableAfterMs: hourMs, failing: { sinceMs: startMs, isItsOwn: true } };
+      return {
+        ...fails,
+        disableAfterMs: hourMs,
+        failing: { sinceMs: startMs, isItsOwn: true, isGone: false },
+      };
     return { ...well, deliveredMs: startMs + afterMs };
   };
   assert.deepEqual(play(seenAt, 4 * hourMs).told, ['0 disabled', '135 failing 15m', '140 well']);
@@ -145,7 +165,13 @@ test('whoever takes over goes on where the last notice left it', () => {
     const nowMs = startMs + atMs;
     const notice = composeNotice(
       { notice: 'failing', after: stage },
-      { destination: 'crm', name: 'CRM', episode: before.last as Episode, view: undefined },
+      {
+        destination: 'crm',
+        name: 'CRM',
+        isGone: false,
+        episode: before.last as Episode,
+        view: undefined,
+      },
       '14d',
       nowMs,
     );
@@ -169,6 +195,7 @@ test('the sentence for people has nothing that an endpoint could write into thei
     {
       destination: 'crm',
       name: 'CRM',
+      isGone: false,
       episode: play(() => fails, 16 * minuteMs).last as Episode,
       view: { urls: [], lastAnswer, waiting: { total: 2 } } as unknown as DestinationView,
     },

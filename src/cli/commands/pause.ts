@@ -84,7 +84,9 @@ export async function knownFor(context: Context, ids: readonly string[]): Promis
   return { topology, stored, destinations: ids.map((id) => requireDestination(stored, id)) };
 }
 
-export function sinceText({ since, failingSince }: Pause): string {
+export function sinceText({ since, failingSince, isGone }: Pause): string {
+  if (isGone === true)
+    return `${since}, by its endpoint: it answered 410, which means no more events`;
   return failingSince === undefined
     ? since
     : `${since}, by disableAfter: it had failed since ${failingSince}`;

@@ -14,8 +14,10 @@ export interface Pause extends WithUid {
    * left. Absent: not known, as in records of former releases.
    */
   readonly keptSince?: string;
-  /** Set if `disableAfter` paused the destination: since when it had failed. Absent if an operator did. */
+  /** Set if a worker paused the destination: since when it had failed. Absent if an operator did. */
   readonly failingSince?: string;
+  /** Its endpoint has answered 410: it takes no more events. Absent if `disableAfter` was the reason. */
+  readonly isGone?: true;
 }
 
 const schema = z.object({
@@ -23,6 +25,7 @@ const schema = z.object({
   since: z.iso.datetime(),
   keptSince: z.exactOptional(z.iso.datetime()),
   failingSince: z.exactOptional(z.iso.datetime()),
+  isGone: z.exactOptional(z.literal(true)),
 });
 
 /**

@@ -58,7 +58,7 @@ const endlessAnswers: Row[] = [
     'retryable: status-5xx',
     endless('HTTP/1.1 500 No\r\n\r\n', 'x'.repeat(16_384)),
   ],
-  ['a body of 404', 'dead letter http-404', endless('HTTP/1.1 404 No\r\n\r\n', 'x'.repeat(16_384))],
+  ['a body of 422', 'dead letter http-422', endless('HTTP/1.1 422 No\r\n\r\n', 'x'.repeat(16_384))],
   ['chunks of one byte', 'delivered', endless(chunked, '1\r\nx\r\n'.repeat(3_000))],
   ["a chunk's extension", 'delivered', endless(`${chunked}1;a=`, 'y'.repeat(16_384))],
   ['trailers', 'delivered', endless(`${chunked}0\r\n`, 'Name: value\r\n'.repeat(1_000))],
@@ -115,8 +115,8 @@ const wrongAnswers: Row[] = [
   ],
   [
     'many early hints and then an answer',
-    'dead letter http-404',
-    `${'HTTP/1.1 103 Hint\r\n\r\n'.repeat(64)}HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n`,
+    'dead letter http-422',
+    `${'HTTP/1.1 103 Hint\r\n\r\n'.repeat(64)}HTTP/1.1 422 No\r\nContent-Length: 0\r\n\r\n`,
   ],
   [
     '100 Continue that nobody asked for, and then an answer',
@@ -222,13 +222,13 @@ describe('an answer', () => {
     const { url, connections } = await rawServer((socket) => {
       socket.once('data', () => {
         if (late === undefined) late = socket;
-        else socket.write('HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n');
+        else socket.write('HTTP/1.1 422 No\r\nContent-Length: 0\r\n\r\n');
       });
     });
     const sender = createSender();
     assert.equal((await post(url, { sender })).verdict, 'retryable: timeout');
     late?.write(`${ok}Content-Length: 0\r\n\r\n`);
-    assert.equal((await post(url, { sender })).verdict, 'dead letter http-404');
+    assert.equal((await post(url, { sender })).verdict, 'dead letter http-422');
     assert.equal(connections(), 2);
   });
 });
@@ -251,12 +251,12 @@ describe('a connection is not used again after an answer', () => {
       const { url, connections } = await rawServer((socket) => {
         const isFirst = connections() === 1;
         socket.on('data', () => {
-          socket.write(isFirst ? bytes : 'HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n');
+          socket.write(isFirst ? bytes : 'HTTP/1.1 422 No\r\nContent-Length: 0\r\n\r\n');
         });
       });
       const sender = createSender();
       assert.equal((await post(url, { sender })).verdict, 'delivered');
-      assert.equal((await post(url, { sender })).verdict, 'dead letter http-404');
+      assert.equal((await post(url, { sender })).verdict, 'dead letter http-422');
       assert.equal(connections(), 2);
     });
 
@@ -264,7 +264,7 @@ describe('a connection is not used again after an answer', () => {
     let first: Socket | undefined;
     const { url, connections } = await rawServer((socket) => {
       first ??= socket;
-      const status = first === socket ? '200 OK' : '404 No';
+      const status = first === socket ? '200 OK' : '422 No';
       socket.on('data', () => socket.write(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\n\r\n`));
     });
     const sender = createSender();
@@ -272,7 +272,7 @@ describe('a connection is not used again after an answer', () => {
     const closed = new Promise((resolve) => first?.once('close', resolve));
     first?.write(`${ok}Content-Length: 0\r\n\r\n`);
     await closed;
-    assert.equal((await post(url, { sender })).verdict, 'dead letter http-404');
+    assert.equal((await post(url, { sender })).verdict, 'dead letter http-422');
     assert.equal(connections(), 2);
   });
 });

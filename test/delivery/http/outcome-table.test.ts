@@ -113,7 +113,11 @@ const table: Row[] = [
   ['no such name', 'retryable: dns', () => 'http://nowhere.example/'],
   ['failing name server', 'retryable: dns', () => 'http://failing.example/'],
   ['408', 'retryable: status-408', status(408)],
+  ['410', 'retryable: status-410', status(410)],
   ['425', 'retryable: status-425', status(425)],
+  ...[401, 403, 404, 405, 407].map((code): Row => {
+    return [`${code}`, 'retryable: status-4xx', status(code)];
+  }),
   ['429', 'retryable: status-429', status(429)],
   ...[500, 501, 502, 503, 504, 511, 599].map((code): Row => {
     return [`${code}`, 'retryable: status-5xx', status(code)];
@@ -135,7 +139,7 @@ const table: Row[] = [
   ...[300, 301, 302, 303, 304, 307, 308].map((code): Row => {
     return [`${code}`, `dead letter http-${code}`, status(code, { location: '/elsewhere' })];
   }),
-  ...[400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 451, 499].map((code): Row => {
+  ...[400, 402, 406, 409, 411, 413, 414, 415, 422, 431, 451, 499].map((code): Row => {
     return [`${code}`, `dead letter http-${code}`, status(code)];
   }),
   ['bytes that are not HTTP', 'dead letter not-http', () => raw('220 mail.example ESMTP\r\n')],

@@ -145,8 +145,8 @@ export class SimulatedEndpoints {
           this.#time.random() < 0.5 ? String(6 + Math.floor(this.#time.random() * 120)) : undefined;
         return { outcome: outcomeOfStatus(429, retryAfter, nowMs), afterMs: workMs };
       }
-      case 'answers 410':
-        return { outcome: outcomeOfStatus(410, undefined, nowMs), afterMs: workMs };
+      case 'answers 422':
+        return { outcome: outcomeOfStatus(422, undefined, nowMs), afterMs: workMs };
       case 'flaps':
         return Math.floor((nowMs - fromMs) / 20_000) % 2 === 0
           ? { outcome: outcomeOfStatus(500, undefined, nowMs), afterMs: workMs }

@@ -123,7 +123,7 @@ export const rules: Readonly<Record<string, Rule>> = {
       const destination = scenario.destinations.find(({ id }) => id === destinationId);
       const urls = destination?.urls ?? [];
       const isRefused = urls.some(({ troubles }) =>
-        troubles.some(({ kind }) => kind === 'answers 410'),
+        troubles.some(({ kind }) => kind === 'answers 422'),
       );
       const hadNoChance = (): boolean =>
         urls.every(
@@ -131,7 +131,7 @@ export const rules: Readonly<Record<string, Rule>> = {
             isOverrun(url, destination?.maxInFlight) ||
             longestWellMs(url, fromMs, endpoints.healedMs - time.startMs) < chanceMs,
         );
-      const isExplained = reason === 'http-410' ? isRefused : expired.has(reason) && hadNoChance();
+      const isExplained = reason === 'http-422' ? isRefused : expired.has(reason) && hadNoChance();
       if (!isExplained) yield `${name} (${reason})`;
     }
   },

@@ -34,7 +34,7 @@ export function withOperators(scenario: Scenario): Scenario {
   const refuses = anyDestination();
   const fromMs = Math.max(0, nearMs - whole(0, 5) * secondMs);
   const trouble: Trouble = {
-    kind: 'answers 410',
+    kind: 'answers 422',
     fromMs,
     untilMs: fromMs + whole(5, 180) * secondMs,
   };

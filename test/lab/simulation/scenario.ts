@@ -68,7 +68,7 @@ export const troubleKinds = [
   'hangs',
   'answers 503',
   'answers 429',
-  'answers 410',
+  'answers 422',
   'flaps',
   'refuses connections',
   'has no name',
