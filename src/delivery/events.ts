@@ -289,7 +289,9 @@ export class DeliveryEvents {
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
       unlogged,
     };
-    this.#log.debug(fields, 'a request to an endpoint failed');
+    // The specification asks for it: other failures are told when a destination's state changes.
+    if (cause === 'timeout') this.#log.error(fields, 'an endpoint did not answer in time');
+    else this.#log.debug(fields, 'a request to an endpoint failed');
   }
 }
 

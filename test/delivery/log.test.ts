@@ -51,6 +51,31 @@ test('a clock that is set back keeps no line from being written', async () => {
   assert.equal(lines.filter(({ message }) => message.startsWith('event given up')).length, 3);
 });
 
+const timeoutLine = 'an endpoint did not answer in time';
+
+test('a timeout is an error line, one a second for each URL, which counts the others', async () => {
+  const { log, lines } = recordingLog();
+  const world = new SimulatedWorld({ log });
+  const urls = ['https://one.test/', 'https://two.test/'];
+  world.addDestination('crm', { webhooks: urls.map((url) => ({ url, headers: {} })) });
+  world.answer = (url) => ({ outcome: timedOut, afterMs: url.includes('one') ? 5_000 : 5_600 });
+  for (let user = 0; user < 10; user += 1) world.publish('crm', `u${user}`);
+  await world.clock.pass(1_500);
+  world.publish('crm', 'later');
+  await world.clock.pass(7_000);
+  const told = lines.filter(({ message }) => message === timeoutLine);
+  assert.ok(told.every(({ level }) => level === 'error'));
+  assert.deepEqual(
+    told.map(({ fields }) => [fields['url'], fields['detail'], fields['unlogged']]),
+    [
+      ['https://one.test/', 'no complete answer in time', 0],
+      ['https://two.test/', 'no complete answer in time', 0],
+      ['https://one.test/', 'no complete answer in time', 9],
+      ['https://two.test/', 'no complete answer in time', 9],
+    ],
+  );
+});
+
 const failed = (cause: RetryCause, detail: string): Answer => ({
   outcome: { kind: 'retryable', cause, detail },
   afterMs: 5,
@@ -93,7 +118,8 @@ for (const answer of failures) {
     });
     world.answer = () => answer;
     await traffic(world, 600);
-    assert.deepEqual(lines.map(brief), [
+    const others = lines.filter(({ message }) => message !== timeoutLine);
+    assert.deepEqual(others.map(brief), [
       {
         level: 'warn',
         message: 'a destination fails',

@@ -266,7 +266,7 @@ describe('what is under way when its partition goes', () => {
     'a request that fails is written to its retry topic and finished': [failsWith(503), ['retry']],
     'a request that hangs likewise': [hangs, ['retry']],
     'a request that is refused becomes a dead letter and is finished': [
-      failsWith(404),
+      failsWith(422),
       ['dead-letter'],
     ],
   };
@@ -328,7 +328,7 @@ describe('what is under way when its partition goes', () => {
 
   test('a record that not even the dead letters take is released: nobody works on it any more', async () => {
     const world = worldWith();
-    world.answer = () => failsWith(404);
+    world.answer = () => failsWith(422);
     world.refuses = () => tooLarge;
     const id = world.publish('crm');
     world.revoke('delivery');
