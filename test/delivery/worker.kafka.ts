@@ -282,7 +282,7 @@ describe('the delivery role on Kafka', () => {
     const stage = await createStage();
     const endpoint = await startEndpoint();
     closers.push(endpoint.close);
-    endpoint.answer = () => 410;
+    endpoint.answer = () => 422;
     stage.config.put(destination('crm', endpoint.url));
     const role = await stage.start();
     closers.push(() => role.stop(0));
@@ -290,8 +290,8 @@ describe('the delivery role on Kafka', () => {
     const [dead] = await stage.read(stage.topology.topics.deadLetter);
     assert.equal(dead?.value?.toString(), '{"bad":true}');
     assert.equal(dead.key?.toString(), 'crm:u');
-    assert.equal(dead.headers['reason']?.toString(), 'http-410');
-    assert.equal(dead.headers['detail']?.toString(), 'answered 410');
+    assert.equal(dead.headers['reason']?.toString(), 'http-422');
+    assert.equal(dead.headers['detail']?.toString(), 'answered 422');
     assert.equal(decodeEnvelope(dead.headers[envelopeHeader] ?? Buffer.alloc(0))?.attempts, 1);
     await role.stop(5_000);
   });
