@@ -6,7 +6,6 @@ import {
   parseHeader,
   type Envelope,
 } from '../event/envelope.ts';
-import type { EventFormat } from '../event/formats.ts';
 import { decodeLastAnswer, type LastAnswer } from '../event/last-answer.ts';
 import {
   answerHeader,
@@ -61,8 +60,6 @@ export interface WayBack {
   readonly partitionKey?: string | undefined;
   /** How far the configuration was known when this was decided: no worker may know less. */
   readonly configOffset: number;
-  /** That all workers know. */
-  readonly format: EventFormat;
 }
 
 /** To a letter with no event in it that could be sent. */
@@ -82,7 +79,7 @@ export function notWhole({ envelope, record }: DeadLetter): Objection | undefine
  */
 export function redriven(
   { envelope, record }: DeadLetter,
-  { topic, partitionKey, configOffset, format }: WayBack,
+  { topic, partitionKey, configOffset }: WayBack,
   nowMs: number,
 ): OutgoingRecord {
   if (envelope === undefined) throw new Error('a letter without an envelope cannot be sent');
@@ -95,6 +92,6 @@ export function redriven(
     dueMs: undefined,
     lastAnswer: undefined,
   };
-  const headers = { [envelopeHeader]: encodeEnvelope(fresh, format) };
+  const headers = { [envelopeHeader]: encodeEnvelope(fresh) };
   return { topic, partitionKey, key: record.key, value: record.value, headers };
 }

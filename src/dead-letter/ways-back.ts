@@ -1,4 +1,3 @@
-import type { EventFormat } from '../event/formats.ts';
 import { isOf, type Identity } from '../event/uid.ts';
 import type { FollowedResources } from '../resources/config/config-topic.ts';
 import { destinationOfHook, nameOfDestination } from '../resources/notice-hook.ts';
@@ -40,19 +39,15 @@ export class WaysBack {
   readonly #config: Pick<FollowedResources, 'resources' | 'offset' | 'fresh'>;
   readonly #topology: Pick<Topology, 'topics' | 'dedicatedTopic'>;
   readonly #pauses: Pick<FollowedPauses, 'has'>;
-  readonly #format: () => EventFormat;
 
-  /** @param format that all workers know now */
   constructor(
     config: Pick<FollowedResources, 'resources' | 'offset' | 'fresh'>,
     topology: Pick<Topology, 'topics' | 'dedicatedTopic'>,
     pauses: Pick<FollowedPauses, 'has'>,
-    format: () => EventFormat,
   ) {
     this.#config = config;
     this.#pauses = pauses;
     this.#topology = topology;
-    this.#format = format;
   }
 
   /** To the destination's current topic; to the shared one if it has none. */
@@ -63,7 +58,6 @@ export class WaysBack {
       topic: topicOf(destination, this.#topology),
       partitionKey: destination && partitionKeyOf(destination),
       configOffset: this.#config.offset,
-      format: this.#format(),
     };
   }
 

@@ -1,7 +1,6 @@
 import type { PostriderError } from '../errors.ts';
 import { encodeEnvelope, envelopeHeader, isFromNewerRelease } from '../event/envelope.ts';
 import type { Envelope } from '../event/envelope.ts';
-import type { EventFormat } from '../event/formats.ts';
 import { encodeLastAnswer, lastAnswerOf, type LastAnswer } from '../event/last-answer.ts';
 import {
   answerHeader,
@@ -45,8 +44,6 @@ export interface DisposalDeps {
   /** Where records go that are not delivered. */
   readonly sink: Pick<Producer, 'produce'>;
   readonly topics: DisposalTopics;
-  /** That all workers know now. */
-  readonly format: () => EventFormat;
   /** What the partition of a destination's events is computed from; undefined: their keys. */
   readonly partitionKeyOf: (destinationId: string) => string | undefined;
   readonly policy: Pick<RetryPolicy, 'tiersMs'>;
@@ -76,7 +73,6 @@ type RetryPlace = Pick<Later, 'tierMs'> & { readonly destinationId: string };
 export class Disposal {
   readonly #sink: DisposalDeps['sink'];
   readonly #topics: DisposalTopics;
-  readonly #format: DisposalDeps['format'];
   readonly #tiersMs: readonly number[];
   readonly #partitionKeyOf: DisposalDeps['partitionKeyOf'];
   readonly #events: DeliveryEvents;
@@ -90,10 +86,9 @@ export class Disposal {
   #closed = false;
 
   constructor(deps: DisposalDeps) {
-    const { sink, topics, format, policy, partitionKeyOf, events, heldUp, clock } = deps;
+    const { sink, topics, policy, partitionKeyOf, events, heldUp, clock } = deps;
     this.#sink = sink;
     this.#topics = topics;
-    this.#format = format;
     this.#tiersMs = policy.tiersMs;
     this.#partitionKeyOf = partitionKeyOf;
     this.#events = events;
@@ -104,7 +99,6 @@ export class Disposal {
     this.#onHomeless = deps.onHomeless;
     this.#bundler = new Bundler({
       clock,
-      format,
       onGathered: (gathered) => {
         this.#putOffGathered(gathered);
       },
@@ -171,7 +165,7 @@ export class Disposal {
       key: record.key,
       value: record.value,
       headers: {
-        [envelopeHeader]: encodeEnvelope({ ...envelope, dueMs: undefined }, this.#format()),
+        [envelopeHeader]: encodeEnvelope({ ...envelope, dueMs: undefined }),
         [reasonHeader]: 'paused',
       },
     };
@@ -203,7 +197,7 @@ export class Disposal {
       partitionKey: this.#partitionKeyOf(destinationId),
       key: record.key,
       value: record.value,
-      headers: { [envelopeHeader]: encodeEnvelope({ ...envelope, deadlineMs }, this.#format()) },
+      headers: { [envelopeHeader]: encodeEnvelope({ ...envelope, deadlineMs }) },
       elsewhereAfterMs: homePatienceMs,
     };
     this.#write(copy, (refused) => {
@@ -212,20 +206,15 @@ export class Disposal {
     });
   }
 
-  /** As it is where all workers can read it, so the plan has to suit each of its events. */
+  /** As it is, so the plan has to suit each of its events. */
   deferBundle(bundle: Bundle, putOff: PutOff): void {
-    const { record, claim, header, format } = bundle;
+    const { record, claim, header } = bundle;
     if (claim.lost || this.#closed) return;
     const { destinationId } = header;
     const { plan } = putOff;
     this.#events.bundleDeferred(bundle, putOff);
     const { tierMs, dueMs, deadlineMs } = plan;
-    if (format.level > this.#format().level) {
-      for (const job of this.unpack(bundle))
-        this.#bundler.add(job, { ...plan, deadlineMs: job.deadlineMs ?? deadlineMs });
-      return;
-    }
-    const next = encodeBundleHeader({ ...header, dueMs, deadlineMs }, format);
+    const next = encodeBundleHeader({ ...header, dueMs, deadlineMs });
     this.#writeToRetry({ tierMs, destinationId }, record, next, (refused) => {
       if (refused === undefined) record.finish();
       else for (const job of this.unpack(bundle)) this.#putOffAlone(job, tierMs, dueMs);
@@ -246,11 +235,11 @@ export class Disposal {
    * Some events of the bundle are done with, and the others are left to the next owner of its partition. As
    * a record of their own, which is due at once, they come to it without those.
    */
-  #writeRest({ record, claim, header, format }: Bundle, rest: readonly PackedRecord[]): void {
+  #writeRest({ record, claim, header }: Bundle, rest: readonly PackedRecord[]): void {
     if (claim.lost || this.#closed) return;
     const packer = new EventPacker();
     for (const event of rest) packer.add(event.key, event.header, event.value);
-    const next = encodeBundleHeader({ ...header, events: rest.length }, format);
+    const next = encodeBundleHeader({ ...header, events: rest.length });
     const value = compressEvents(packer.packed);
     const copy = {
       topic: claim.topic,
@@ -271,7 +260,7 @@ export class Disposal {
     const { deadlineMs } = job;
     const envelope = { ...job.envelope, attempts, deadlineMs, lastAnswer };
     // Headers of its own, which have room for more, tell of the answer.
-    const header = encodeEnvelope({ ...envelope, lastAnswer: undefined }, this.#format());
+    const header = encodeEnvelope({ ...envelope, lastAnswer: undefined });
     const why = { reason, detail, answer: outcome?.answer };
     this.#deadLetter(job.record, job.claim, header, envelope, why);
   }
@@ -334,7 +323,7 @@ export class Disposal {
     const { record, envelope } = job;
     const { destinationId } = envelope;
     const waiting = { ...envelope, attempts, deadlineMs, dueMs, lastAnswer };
-    const next = encodeEnvelope(waiting, this.#format());
+    const next = encodeEnvelope(waiting);
     this.#writeToRetry({ tierMs, destinationId }, record, next, (refused) => {
       this.#copied(job, refused, attempts);
     });
@@ -356,11 +345,11 @@ export class Disposal {
   }
 
   #putOffGathered(gathered: Gathered): void {
-    const { claim, plan, key, header, format, packed, receipts } = gathered;
+    const { claim, plan, key, header, packed, receipts } = gathered;
     if (claim.lost || this.#closed) return;
     const value = compressEvents(packed);
     const to = { tierMs: plan.tierMs, destinationId: header.destinationId };
-    this.#writeToRetry(to, { key, value }, encodeBundleHeader(header, format), (refused) => {
+    this.#writeToRetry(to, { key, value }, encodeBundleHeader(header), (refused) => {
       if (refused === undefined) {
         receipts.finish();
         return;

@@ -4,7 +4,6 @@ import {
   envelopeHeader,
   isFromNewerRelease,
 } from '../event/envelope.ts';
-import type { EventFormat } from '../event/formats.ts';
 import { isOf } from '../event/uid.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
 import type { Fence } from '../resources/fence/fence.ts';
@@ -57,8 +56,6 @@ export interface EngineDeps {
   readonly paused: Pick<FollowedPauses, 'has' | 'isFresh'>;
   readonly topics: DisposalTopics;
   readonly policy: RetryPolicy;
-  /** In which records are written now: all workers know it. */
-  readonly format: () => EventFormat;
   /** See `fenceMs`. */
   readonly fenceMs: number;
   readonly events: DeliveryEvents;

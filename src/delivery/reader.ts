@@ -1,4 +1,3 @@
-import { readLevel } from '../event/formats.ts';
 import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import type { ConsumeLoop, ConsumeObserver } from '../kafka/consume/consume-loop.ts';
 import type { ClusterClient } from '../kafka/cluster/cluster.ts';
@@ -93,7 +92,6 @@ export function startReader(options: ReaderOptions): ConsumeLoop {
   const loop = startConsumeLoop(options.kafka, {
     groupId: options.groupId,
     topics: options.topics,
-    readLevel,
     windowRecords: freshWindow.records,
     windowBytes: freshWindow.bytes,
     maxBytesPerPartition,

@@ -2,12 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KeptAttempts } from '../event/attempt-line.ts';
-import { formatFor } from '../event/formats.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import { observeReading } from '../kafka/consume/consume-metrics.ts';
-import { GroupLevel } from '../kafka/consume/group-level.ts';
 import { lagByTopic, oldestByTopic, unreadBefore } from '../kafka/consume/lag.ts';
 import type { WindowLimits } from '../kafka/consume/window.ts';
 import { objectiveMs } from '../event/limits.ts';
@@ -83,8 +81,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
     clock,
     journal,
   );
-  const workers = new GroupLevel(kafka, { groupId: topology.groups.delivery, clock, log });
-  const engine = createEngine(deps, events, workers);
+  const engine = createEngine(deps, events);
   config.onChange((change) => {
     const id = destinationIdOf(change);
     if (id !== undefined) engine.destinationChanged(id);
@@ -157,7 +154,6 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
       // What still waits stays uncommitted, for the next owner: there is nothing to wait for.
       await Promise.all([shared.stop(0), dedicated.stop(0)]);
       engine.close();
-      workers.stop();
       await Promise.all([
         waitAtMost(leaveMs, deps.sender.close()),
         journal?.close(leaveMs),
@@ -260,11 +256,7 @@ async function openJournal(deps: DeliveryDeps): Promise<AttemptJournal | undefin
   return new AttemptJournal({ producer, topic, partitions, clock, keeps });
 }
 
-function createEngine(
-  deps: DeliveryDeps,
-  events: DeliveryEvents,
-  workers: Pick<GroupLevel, 'level'>,
-): DeliveryEngine {
+function createEngine(deps: DeliveryDeps, events: DeliveryEvents): DeliveryEngine {
   const { topology, config, fence, producer, sender } = deps;
   return new DeliveryEngine({
     // By a clock that is ahead, retries would be due as soon as they are written, again and again.
@@ -276,7 +268,6 @@ function createEngine(
     destinations: config,
     fence,
     paused: deps.pauses,
-    format: () => formatFor(workers.level),
     fenceMs: fenceMs(deps),
     topics: {
       retryTopic: (tierMs) => topology.retryTopic(tierMs),

@@ -1,6 +1,5 @@
 import type { Call, EventType } from './call.ts';
 import { eventTypes } from './call.ts';
-import { isEnvelopeVersion, isNewerVersion, oldestFormat, type EventFormat } from './formats.ts';
 import { decodeLastAnswer, encodeLastAnswer, type LastAnswer } from './last-answer.ts';
 import { quote } from './quote.ts';
 import { isTime } from './timestamp.ts';
@@ -8,6 +7,13 @@ import { isUid, type WithUid } from './uid.ts';
 
 /** The one header that an event carries besides its body. */
 export const envelopeHeader = 'postrider';
+
+/** `v` in the header of an event. */
+const envelopeVersion = 1;
+/** `v` in the header of a bundle. It stands in the same header, so it is never an envelope's number. */
+export const bundleVersion = 2;
+/** No release gets there: a larger number is no version. */
+const mostVersions = 1_000;
 
 /** Everything that a delivery needs to know about an event without parsing its body. */
 export interface Envelope extends WithUid {
@@ -42,16 +48,12 @@ const knownTypes: ReadonlySet<unknown> = new Set(eventTypes);
 /**
  * Compact JSON with short keys, because every record carries it: `decodeEnvelope` names them. Put
  * together by hand, in a quarter of the time that JSON.stringify takes for the object.
- * @param format that all readers know; without it, the one that every release knows
  */
-export function encodeEnvelope(
-  envelope: Envelope,
-  { envelope: version }: Pick<EventFormat, 'envelope'> = oldestFormat,
-): string {
+export function encodeEnvelope(envelope: Envelope): string {
   const { destinationId, uid, sourceId, messageId, previousId } = envelope;
   const { isSync, redrivenMs, deadlineMs, dueMs, lastAnswer } = envelope;
   return (
-    `{"v":${version},"d":${quote(destinationId)},"s":${quote(sourceId)},"m":${quote(messageId)},` +
+    `{"v":${envelopeVersion},"d":${quote(destinationId)},"s":${quote(sourceId)},"m":${quote(messageId)},` +
     `"t":"${envelope.type}","c":${envelope.configOffset},"a":${envelope.appendTimeMs},` +
     `"n":${envelope.attempts}` +
     (uid === undefined ? '' : `,"w":"${uid}"`) +
@@ -70,7 +72,7 @@ export function encodeEnvelope(
  */
 export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
   const json = parseHeader(bytes);
-  if (!isEnvelopeVersion(json?.['v']) || json === null) return undefined;
+  if (json?.['v'] !== envelopeVersion) return undefined;
   const { d, w, s, m, t, c, a, n, p, b, r, x, u, l } = json;
   const valid =
     isId(d) &&
@@ -131,17 +133,8 @@ export function userOffset(destinationId: string): number {
 
 /** Whether a newer release wrote the header, an event's or a bundle's, so that nothing of it can be read here. */
 export function isFromNewerRelease(header: Buffer | undefined): boolean {
-  return header !== undefined && isNewerVersion(parseHeader(header)?.['v']);
-}
-
-const versionFirst = /^\{"v":(\d{1,4}),/;
-/** `{"v":1000,` */
-const versionBytes = 10;
-
-/** Of an event's or a bundle's header, without parsing it: every release writes it first. */
-export function headerVersion(header: Buffer): number | undefined {
-  const found = versionFirst.exec(header.toString('latin1', 0, versionBytes))?.[1];
-  return found === undefined ? undefined : Number(found);
+  const v = header === undefined ? undefined : parseHeader(header)?.['v'];
+  return Number.isInteger(v) && (v as number) > bundleVersion && (v as number) <= mostVersions;
 }
 
 /** The header's JSON, believed to be an object: nothing else has a `v` to go by. */

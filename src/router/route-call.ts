@@ -8,7 +8,6 @@ import {
   userOf,
   type Envelope,
 } from '../event/envelope.ts';
-import { oldestFormat, type EventFormat } from '../event/formats.ts';
 import { webhooksEnabled } from '../event/integrations.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Config, RoutedDestination } from '../resources/config/config.ts';
@@ -23,25 +22,18 @@ export type RouterConfig = Pick<
 >;
 
 /**
- * Decides which records a call becomes. The same call, arrival, configuration and format give the same
+ * Decides which records a call becomes. The same call, arrival and configuration give the same
  * bytes, whatever was routed before.
  */
 export class Routes {
   readonly #config: RouterConfig;
   readonly #topics: DeliveryTopics;
-  readonly #format: () => EventFormat;
   /** A destination is replaced by another object when it changes. */
   readonly #outlets = new WeakMap<RoutedDestination, Outlet>();
 
-  /** @param format that all delivery workers know now */
-  constructor(
-    config: RouterConfig,
-    topics: DeliveryTopics,
-    format: () => EventFormat = () => oldestFormat,
-  ) {
+  constructor(config: RouterConfig, topics: DeliveryTopics) {
     this.#config = config;
     this.#topics = topics;
-    this.#format = format;
   }
 
   /** Undefined if no source has the call's write key, or the one that its audience names is not there. */
@@ -118,7 +110,7 @@ export class Routes {
       redrivenMs: arrival.redrivenMs,
       attempts: 0,
     };
-    return encodeEnvelope(envelope, this.#format());
+    return encodeEnvelope(envelope);
   }
 
   #outletOf(destination: RoutedDestination): Outlet {

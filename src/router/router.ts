@@ -1,10 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { formatFor } from '../event/formats.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import { observeReading } from '../kafka/consume/consume-metrics.ts';
 import { objectiveMs } from '../event/limits.ts';
-import { GroupLevel } from '../kafka/consume/group-level.ts';
 import { lagByTopic, oldestByTopic, unfinishedBefore } from '../kafka/consume/lag.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { SteadyClock } from '../ops/clock.ts';
@@ -70,13 +68,12 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
   const schemas = await openSchemas(deps.registry, clock, (id, error) => {
     router.schemaDelayed(id, error);
   });
-  const workers = new GroupLevel(kafka, { groupId: topology.groups.delivery, clock, log });
   const deliveryTopics = {
     shared: topology.topics.delivery,
     dedicated: (destinationId: string) => topology.dedicatedTopic(destinationId).name,
   };
   const router = new CallRouter({
-    routes: new Routes(config, deliveryTopics, () => formatFor(workers.level)),
+    routes: new Routes(config, deliveryTopics),
     caughtUp: () => config.caughtUp(),
     sink: producer,
     sharedTopic: topology.topics.delivery,
@@ -132,7 +129,6 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     stop: async (graceMs) => {
       stopping = true;
       router.stop();
-      workers.stop();
       const untilMs = clock.steadyNow() + graceMs;
       while (!router.isIdle && clock.steadyNow() < untilMs) await delay(idlePollMs);
       // What still waits stays uncommitted, for the next owner: there is nothing to wait for.

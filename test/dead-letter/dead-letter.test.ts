@@ -14,7 +14,6 @@ import { WaysBack } from '../../src/dead-letter/ways-back.ts';
 import type { DeadLetterReason } from '../../src/delivery/outcome.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../src/event/dead-letter-reasons.ts';
 import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
-import { oldestFormat } from '../../src/event/formats.ts';
 import type { StoredResource } from '../../src/resources/config/stored-resources.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 import { deadLetterRecord, topology } from './letters.ts';
@@ -115,7 +114,7 @@ test('an event that a newer release wrote is left to that release', () => {
 
 test('a redriven event has a fresh clock and nothing else is new', () => {
   const before = letter();
-  const record = redriven(before, { topic: 't', configOffset: 9, format: oldestFormat }, 5_000);
+  const record = redriven(before, { topic: 't', configOffset: 9 }, 5_000);
   assert.deepEqual(
     [record.topic, record.key, record.value],
     ['t', before.record.key, before.record.value],
@@ -135,7 +134,7 @@ test('a redriven event has a fresh clock and nothing else is new', () => {
 });
 
 test('a redriven event goes to the partition of its destination’s others', () => {
-  const way = { topic: 't', configOffset: 9, format: oldestFormat };
+  const way = { topic: 't', configOffset: 9 };
   assert.equal(redriven(letter(), way, 5_000).partitionKey, undefined);
   const record = redriven(letter(), { ...way, partitionKey: 'crm' }, 5_000);
   assert.equal(record.partitionKey, 'crm');
@@ -145,7 +144,7 @@ test('the list says when an event was redriven that failed again', () => {
   const first = letter();
   const { headers = {} } = redriven(
     first,
-    { topic: 't', configOffset: 0, format: oldestFormat },
+    { topic: 't', configOffset: 0 },
     5_000,
   );
   const second = letter({}, { envelope: String(headers[envelopeHeader]) });
@@ -216,8 +215,8 @@ test('an event goes back to the topic that its destination has now', async () =>
   const config = { resources, offset: 4, fresh: () => Promise.resolve() };
   const paused = new Set(['big', 'gone']);
   const pauses = { has: ({ id }: { readonly id: string }) => paused.has(id) };
-  const ways = new WaysBack(config, topology, pauses, () => oldestFormat);
-  const common = { configOffset: 4, format: oldestFormat };
+  const ways = new WaysBack(config, topology, pauses);
+  const common = { configOffset: 4 };
   const shared = { topic: 'p.delivery', partitionKey: undefined, ...common };
   assert.deepEqual(ways.of(letter()), shared);
   const big = { ...shared, topic: 'p.delivery.big' };

@@ -8,7 +8,6 @@ import type { Gathered } from '../../src/delivery/bundle/gathering.ts';
 import { Job, newClaim } from '../../src/delivery/job.ts';
 import { recordAt, unpackRecords } from '../../src/delivery/packing.ts';
 import { encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
-import { oldestFormat } from '../../src/event/formats.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 const claim = newClaim({ topic: 'delivery', partition: 0 }, false, () => 0);
@@ -66,7 +65,6 @@ test('an event of a bundle has the deadline that it was put off with, or a secon
       const jobs: Pick<Job, 'messageId' | 'deadlineMs'>[] = [];
       const bundler = new Bundler({
         clock,
-        format: () => oldestFormat,
         onGathered: (gathered) => jobs.push(...unpacked(gathered)),
         onAlone: ({ messageId }, { deadlineMs }) => jobs.push({ messageId, deadlineMs }),
       });
@@ -95,7 +93,6 @@ test('an event goes into a bundle as it came, where the bundle says for all when
   const jobs = Array.from({ length: 4 }, (_, n) => jobOf(String(n), undefined));
   const bundler = new Bundler({
     clock,
-    format: () => oldestFormat,
     onGathered: ({ packed, header }) => {
       for (const [n, event] of (unpackRecords(packed, header.events) ?? []).entries())
         asTheyCame.push(
@@ -119,7 +116,6 @@ test('a bundle is written as soon as it has 256 events or 64 KB, and a large eve
     const events: number[] = [];
     const bundler = new Bundler({
       clock: new SimulatedClock(),
-      format: () => oldestFormat,
       onGathered: ({ header }) => events.push(header.events),
       onAlone: () => events.push(1),
     });

@@ -4,16 +4,8 @@ import { compressEvents, encodeBundleHeader } from '../../src/delivery/bundle/fo
 import { EventPacker } from '../../src/delivery/packing.ts';
 import { PostriderError } from '../../src/errors.ts';
 import { envelopeHeader } from '../../src/event/envelope.ts';
-import { oldestFormat } from '../../src/event/formats.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
-import {
-  answerOk,
-  defaultPolicy,
-  hangs,
-  hourMs,
-  minuteMs,
-  SimulatedWorld,
-} from './simulated-world.ts';
+import { defaultPolicy, hangs, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
 
 /** Nothing in it is as this release knows it. */
 const newer = '{"v":3,"to":"crm","what":["else"]}';
@@ -135,29 +127,13 @@ describe('events that are put off together again', () => {
     return world;
   }
 
-  test('are written as they are where all workers know the format', async () => {
+  test('are written as they are', async () => {
     const world = await away();
     const bundle = bundleOf(world);
     const records = recorded(world);
     world.take(bundle);
     await world.clock.pass(1_000);
     assert.ok(records.some((record) => record.value === bundle.value || same(record, bundle)));
-  });
-
-  test('are taken apart and written anew where a worker does not know it', async () => {
-    const world = await away();
-    // What was written when all workers knew more than now.
-    world.format = { ...oldestFormat, level: 0 };
-    const bundle = bundleOf(world);
-    const records = recorded(world);
-    world.take(bundle);
-    await world.clock.pass(1_000);
-    assert.ok(records.length > 0);
-    assert.ok(!records.some((record) => record.value === bundle.value || same(record, bundle)));
-    world.answer = () => answerOk;
-    await world.clock.pass(6 * hourMs);
-    assert.equal(world.delivered.filter((id) => id === 'raw').length, 2);
-    assert.deepEqual(world.deadLetters, []);
   });
 });
 

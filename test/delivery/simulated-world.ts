@@ -20,7 +20,6 @@ import {
   isFromNewerRelease,
 } from '../../src/event/envelope.ts';
 import type { Envelope } from '../../src/event/envelope.ts';
-import { oldestFormat, type EventFormat } from '../../src/event/formats.ts';
 import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { silentLogger, type Logger } from '../../src/ops/log.ts';
@@ -109,8 +108,6 @@ export class SimulatedWorld {
   /** Destinations; see `pause`. */
   readonly paused: Set<string> = new Set();
   hearsOfPauses = true;
-  /** In which the worker writes. */
-  format: EventFormat = oldestFormat;
   /** In the topic `paused`. */
   readonly kept: { readonly messageId: string; readonly record: OutgoingRecord }[] = [];
   configOffset = 1;
@@ -172,7 +169,6 @@ export class SimulatedWorld {
       destinations: this.#config(),
       fence: this.fence,
       paused: { has: ({ id }) => this.paused.has(id), isFresh: () => this.hearsOfPauses },
-      format: () => this.format,
       fenceMs: options.fenceMs ?? 7_000,
       topics: {
         retryTopic: (tierMs) => this.topology.retryTopic(tierMs),

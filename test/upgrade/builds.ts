@@ -4,7 +4,6 @@ import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { readLevel } from '../../src/event/formats.ts';
 
 /** Builds of three releases, each with a `src/cli/main.ts`. They find their modules in the folders above. */
 
@@ -29,10 +28,7 @@ export async function releasedBuild(): Promise<string> {
   return build;
 }
 
-const formatTable = /^const formats: readonly EventFormat\[\] = \[(.*)\];$/m;
-const writtenLevel = /^const newestWritten = \d+;$/m;
-
-/** The release after the next: the sources of now with one level more in the table of formats, which it writes. */
+/** The release after the next: the sources of now, which write another format, and read both. */
 export async function laterBuild(): Promise<string> {
   const build = join(folder, 'later');
   await rm(build, { recursive: true, force: true });
@@ -40,20 +36,35 @@ export async function laterBuild(): Promise<string> {
   const isNeeded = (path: string): boolean => !/src\/(?:client|dev\/data|console\/web)$/.test(path);
   await cp(join(root, 'src'), join(build, 'src'), { recursive: true, filter: isNeeded });
   await cp(join(root, 'package.json'), join(build, 'package.json'));
-  const file = join(build, 'src', 'event', 'formats.ts');
-  const source = await readFile(file, 'utf8');
-  if (!formatTable.test(source) || !writtenLevel.test(source))
-    throw new Error('src/event/formats.ts has no table of formats that a level can be added to');
-  const level = readLevel + 1;
-  const [envelope, bundle] = [laterEnvelope, laterBundle];
-  const added = `{ level: ${level}, envelope: ${envelope}, bundle: ${bundle} }`;
-  await writeFile(
-    file,
-    source
-      .replace(formatTable, `const formats: readonly EventFormat[] = [$1, ${added}];`)
-      .replace(writtenLevel, `const newestWritten = ${level};`),
+  const envelope = join(build, 'src', 'event', 'envelope.ts');
+  await replace(
+    envelope,
+    'const envelopeVersion = 1;',
+    `const envelopeVersion = ${laterEnvelope};`,
+  );
+  await replace(
+    envelope,
+    'export const bundleVersion = 2;',
+    `export const bundleVersion = ${laterBundle};`,
+  );
+  await replace(
+    envelope,
+    "json?.['v'] !== envelopeVersion",
+    "![1, envelopeVersion].includes(json?.['v'] as number)",
+  );
+  const bundle = join(build, 'src', 'delivery', 'bundle', 'format.ts');
+  await replace(
+    bundle,
+    "json?.['v'] !== bundleVersion",
+    "![2, bundleVersion].includes(json?.['v'] as number)",
   );
   return build;
+}
+
+async function replace(file: string, found: string, by: string): Promise<void> {
+  const source = await readFile(file, 'utf8');
+  if (!source.includes(found)) throw new Error(`${file} does not have: ${found}`);
+  await writeFile(file, source.replace(found, by));
 }
 
 /** What that release writes, and no other knows. */

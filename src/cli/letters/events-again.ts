@@ -13,11 +13,8 @@ import type { Judge } from '../../dead-letter/sift.ts';
 import { WaysBack } from '../../dead-letter/ways-back.ts';
 import { PostriderError } from '../../errors.ts';
 import type { RunOutcome } from '../../event/audit-entry.ts';
-import { formatFor } from '../../event/formats.ts';
 import { TopicProgress } from '../../kafka/topic-progress.ts';
-import { GroupLevel } from '../../kafka/consume/group-level.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { silentLogger } from '../../ops/log.ts';
 import {
   followStoredResources,
   type FollowedResources,
@@ -58,16 +55,9 @@ export async function withWaysBack<T>(
   await requireTopics(kafka, [{ name: deletions }, { name: pausesTopic }, { name: delivery }]);
   const access = { kafka, topology, log };
   const [config, pauses] = await Promise.all([followStoredResources(access), followPauses(access)]);
-  const groupId = topology.groups.delivery;
-  const workers = new GroupLevel(kafka, {
-    groupId,
-    clock: systemClock,
-    log: silentLogger,
-  });
-  const format = (): ReturnType<typeof formatFor> => formatFor(workers.level);
   try {
     const fence = await startFence(access);
-    const waysBack = new WaysBack(config, topology, pauses, format);
+    const waysBack = new WaysBack(config, topology, pauses);
     const existing = new ExistingTopics((name) => requireTopics(kafka, [{ name }]));
     const judges = [
       notWhole,
@@ -76,7 +66,6 @@ export async function withWaysBack<T>(
     ];
     return await use({ config, waysBack, judges }).finally(() => fence.stop());
   } finally {
-    workers.stop();
     await Promise.all([config.stop(), pauses.stop()]);
   }
 }

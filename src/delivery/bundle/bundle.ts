@@ -1,5 +1,4 @@
-import { decodeEnvelope, envelopeHeader, headerVersion } from '../../event/envelope.ts';
-import { formatOf, oldestFormat, type EventFormat } from '../../event/formats.ts';
+import { decodeEnvelope, envelopeHeader } from '../../event/envelope.ts';
 import type { Finisher } from '../../kafka/consume/consumed-record.ts';
 import { Job } from '../job.ts';
 import type { Claim, TakenRecord } from '../job.ts';
@@ -25,13 +24,6 @@ export class Bundle {
     const bytes = record.headers[envelopeHeader];
     const header = bytes === undefined ? undefined : decodeBundleHeader(bytes);
     return header === undefined ? undefined : new Bundle(record, claim, header);
-  }
-
-  /** In which it was written, as were its events at the latest. */
-  get format(): EventFormat {
-    const header = this.record.headers[envelopeHeader];
-    const version = header === undefined ? undefined : headerVersion(header);
-    return (version === undefined ? undefined : formatOf(version)) ?? oldestFormat;
   }
 
   /**

@@ -1,4 +1,3 @@
-import type { EventFormat } from '../../event/formats.ts';
 import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Claim, Job } from '../job.ts';
 import { EventPacker } from '../packing.ts';
@@ -8,8 +7,6 @@ import type { Gathered } from './gathering.ts';
 
 export interface BundlerOptions {
   readonly clock: Clock;
-  /** That all readers know now. */
-  readonly format: () => EventFormat;
   /** To be written now. */
   readonly onGathered: (gathered: Gathered) => void;
   /** An event that found no company; it is not copied. */
@@ -81,7 +78,7 @@ export class Bundler {
     let gathering = open;
     if (gathering instanceof Lone) {
       const packer = this.#idlePackers.pop() ?? new EventPacker();
-      gathering = new Gathering(gathering, packer, this.#options.format());
+      gathering = new Gathering(gathering, packer);
       destinations.set(gathering.destinationId, gathering);
     }
     gathering.add(job, plan);

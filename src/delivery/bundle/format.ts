@@ -1,6 +1,5 @@
 import lz4 from 'lz4-napi';
-import { parseHeader } from '../../event/envelope.ts';
-import { isBundleVersion, oldestFormat, type EventFormat } from '../../event/formats.ts';
+import { bundleVersion, parseHeader } from '../../event/envelope.ts';
 import { isTime } from '../../event/timestamp.ts';
 import { isUid, type WithUid } from '../../event/uid.ts';
 import { unpackRecords } from '../packing.ts';
@@ -27,14 +26,10 @@ export interface BundleHeader extends WithUid {
   readonly oldestMs: number;
 }
 
-/** @param format of the bundle and of each envelope in it; without it, the one that every release knows */
-export function encodeBundleHeader(
-  header: BundleHeader,
-  { bundle: version }: Pick<EventFormat, 'bundle'> = oldestFormat,
-): string {
+export function encodeBundleHeader(header: BundleHeader): string {
   const { destinationId, uid, events, dueMs, deadlineMs, impliedDeadlineMs, oldestMs } = header;
   return JSON.stringify({
-    v: version,
+    v: bundleVersion,
     d: destinationId,
     w: uid,
     e: events,
@@ -51,7 +46,7 @@ export function encodeBundleHeader(
  */
 export function decodeBundleHeader(bytes: Buffer): BundleHeader | undefined {
   const json = parseHeader(bytes);
-  if (!isBundleVersion(json?.['v']) || json === null) return undefined;
+  if (json?.['v'] !== bundleVersion) return undefined;
   const { d, w, e, u, x, i, o } = json;
   const valid =
     typeof d === 'string' &&

@@ -1,6 +1,5 @@
-import { ageFromMs, encodeEnvelope, envelopeHeader, headerVersion } from '../../event/envelope.ts';
+import { ageFromMs, encodeEnvelope, envelopeHeader } from '../../event/envelope.ts';
 import type { Envelope } from '../../event/envelope.ts';
-import { includes, type EventFormat } from '../../event/formats.ts';
 import type { Claim, Job } from '../job.ts';
 import { packedBytes, type EventPacker } from '../packing.ts';
 import type { Later } from '../retry-policy.ts';
@@ -24,8 +23,6 @@ export interface Gathered {
   /** Of the first event; the others are of the same partition. */
   readonly key: Buffer | null;
   readonly header: BundleHeader;
-  /** Of the header, and of each event's envelope at most. */
-  readonly format: EventFormat;
   /** Only until `onGathered` returns. */
   readonly packed: Buffer;
   /** Of the records that they came in. */
@@ -70,12 +67,11 @@ export class Gathering implements Gathered {
   readonly plan: Later;
   readonly receipts: Receipts = new Receipts();
   readonly packer: EventPacker;
-  readonly format: EventFormat;
   #deadlineMs: number | undefined;
   #impliedDeadlineMs: number | undefined;
   #oldestMs = Infinity;
 
-  constructor({ job, plan }: Lone, packer: EventPacker, format: EventFormat) {
+  constructor({ job, plan }: Lone, packer: EventPacker) {
     const { claim, envelope, record } = job;
     this.claim = claim;
     this.destinationId = envelope.destinationId;
@@ -83,7 +79,6 @@ export class Gathering implements Gathered {
     // In the pool that small buffers share, it would hold on to all of the pool.
     this.key = record.key === null ? null : Buffer.alloc(record.key.length, record.key);
     this.packer = packer;
-    this.format = format;
     this.plan = plan;
     this.#deadlineMs = plan.deadlineMs;
     this.add(job, plan);
@@ -112,20 +107,14 @@ export class Gathering implements Gathered {
   add({ record, envelope, body }: Job, { deadlineMs }: Later): void {
     // As it came, where that says it all: nothing is put together, and nothing to be collected.
     const asItCame = this.#isSaid(envelope, deadlineMs)
-      ? this.#readable(record.headers[envelopeHeader])
+      ? record.headers[envelopeHeader]
       : undefined;
-    const header = asItCame ?? encodeEnvelope({ ...envelope, deadlineMs }, this.format);
+    const header = asItCame ?? encodeEnvelope({ ...envelope, deadlineMs });
     this.packer.add(record.key, header, body);
     this.receipts.add(record);
     if (deadlineMs !== undefined && this.#deadlineMs !== undefined)
       this.#deadlineMs = Math.min(this.#deadlineMs, deadlineMs);
     this.#oldestMs = Math.min(this.#oldestMs, ageFromMs(envelope));
-  }
-
-  /** Undefined unless all readers know its version. */
-  #readable(header: Buffer | undefined): Buffer | undefined {
-    const version = header === undefined ? undefined : headerVersion(header);
-    return version !== undefined && includes(this.format, version) ? header : undefined;
   }
 
   /** Whether the envelope and the bundle's header together say when its window ends. */

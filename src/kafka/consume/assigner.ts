@@ -28,21 +28,16 @@ export interface MemberClaim {
 export interface MemberWishes {
   readonly topics: readonly string[];
   readonly owned: readonly number[];
-  /** It reads records of all levels up to this one. */
-  readonly readLevel: number;
   /** The parts that the member wants the partition for; undefined: all. See `assignParts`. */
   readonly parts?: readonly string[] | undefined;
 }
 
-/** Of a member that says nothing of it: releases before there were levels. */
-export const oldestLevel = 1;
-
 /** The user data is an array, of which former releases take the numbers and leave everything else out. */
-export function encodeWishes({ topics, owned, readLevel, parts }: MemberWishes): Buffer {
+export function encodeWishes({ topics, owned, parts }: MemberWishes): Buffer {
   return AssignerProtocol.MemberMetadata.encode({
     version: protocolVersion,
     topics: [...topics],
-    userData: Buffer.from(JSON.stringify([...owned, { readLevel, parts }])),
+    userData: Buffer.from(JSON.stringify([...owned, { parts }])),
   });
 }
 
@@ -70,7 +65,6 @@ function decodeUserData(userData: Buffer | null): Omit<MemberWishes, 'topics'> {
   const said = Array.isArray(parsed) ? (parsed as unknown[]) : [];
   return {
     owned: said.filter(isIndex),
-    readLevel: said.map(levelOf).find((level) => level !== undefined) ?? oldestLevel,
     parts: said.map(partsOf).find((parts) => parts !== undefined),
   };
 }
@@ -85,13 +79,6 @@ function parse(userData: Buffer): unknown {
 
 function isIndex(said: unknown): said is number {
   return Number.isSafeInteger(said) && (said as number) >= 0;
-}
-
-function levelOf(said: unknown): number | undefined {
-  const level = (said as { readonly readLevel?: unknown } | null)?.readLevel;
-  return Number.isSafeInteger(level) && (level as number) >= oldestLevel
-    ? (level as number)
-    : undefined;
 }
 
 function partsOf(said: unknown): readonly string[] | undefined {

@@ -9,7 +9,6 @@ import { endProcess } from '../crash.ts';
 import { Fetcher } from '../fetch/fetcher.ts';
 import { keepTrying, reasonOf } from '../keep-trying.ts';
 import type { TopicPartition } from '../record.ts';
-import { oldestLevel } from './assigner.ts';
 import { Committer } from './committer.ts';
 import type { ConsumedRecord } from './consumed-record.ts';
 import { Intake } from './intake.ts';
@@ -22,8 +21,6 @@ export interface ConsumeLoopOptions {
   readonly groupId: string;
   /** Topics that do not exist are left out, with a warning, until they do. */
   readonly topics: readonly string[];
-  /** Records of all levels up to this one are read here; `GroupLevel` tells those who write. Default 1. */
-  readonly readLevel?: number;
   /** The parts that the topic's one partition is wanted for: other members may have it for other parts. Default: all. */
   readonly parts?: readonly string[] | undefined;
   /** Per partition: intake pauses at these, and resumes at half. They may be exceeded by one record. */
@@ -337,13 +334,12 @@ class GroupConsumeLoop implements ConsumeLoop {
   }
 
   #createMembership(): Membership {
-    const { groupId, topics, readLevel = oldestLevel, parts, log, observer } = this.#options;
+    const { groupId, topics, parts, log, observer } = this.#options;
     return new Membership({
       joinCluster: this.#joinCluster,
       cluster: this.#cluster,
       groupId,
       topics,
-      readLevel,
       parts,
       log,
       signal: this.#stopping.signal,

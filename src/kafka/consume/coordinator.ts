@@ -44,14 +44,6 @@ export interface JoinAnswer {
   readonly members: readonly GroupMemberMetadata[];
 }
 
-export interface GroupDescription {
-  readonly error: KafkaErrorName;
-  /** `Stable`, `Empty`, `Dead`; while members join, `PreparingRebalance` or `CompletingRebalance`. */
-  readonly state: string;
-  /** Their metadata is told of a stable group alone. */
-  readonly members: readonly GroupMemberMetadata[];
-}
-
 export interface GroupMemberMetadata {
   readonly memberId: string;
   readonly metadata: Buffer;
@@ -150,27 +142,6 @@ export class Coordinator {
     const request = { groupId: this.#groupId, memberId, groupGenerationId: generation };
     const { errorCode } = await this.#ask<{ readonly errorCode: number }>('Heartbeat', request);
     return this.#noteError(errorCode);
-  }
-
-  /** Who is in the group now, for whoever has the right to describe it. */
-  async describe(): Promise<GroupDescription> {
-    const { groups } = await this.#ask<{
-      readonly groups: readonly {
-        readonly errorCode: number;
-        readonly state: string;
-        readonly members: readonly { readonly memberId: string; readonly memberMetadata: Buffer }[];
-      }[];
-    }>('DescribeGroups', { groupIds: [this.#groupId] });
-    const [group] = groups;
-    if (group === undefined) throw new Error(`group ${this.#groupId} is not answered for`);
-    return {
-      error: this.#noteError(group.errorCode),
-      state: group.state,
-      members: group.members.map(({ memberId, memberMetadata: metadata }) => ({
-        memberId,
-        metadata,
-      })),
-    };
   }
 
   async leave({ memberId }: MemberIdentity): Promise<void> {

@@ -32,8 +32,6 @@ export interface MembershipOptions {
   readonly cluster: Cluster;
   readonly groupId: string;
   readonly topics: readonly string[];
-  /** What this member reads of formats, for whoever writes to the topics. */
-  readonly readLevel: number;
   /** See `assignParts`. */
   readonly parts?: readonly string[] | undefined;
   readonly log: Logger;
@@ -175,12 +173,12 @@ export class Membership {
   }
 
   async #join(): Promise<void> {
-    const { topics, readLevel, parts } = this.#options;
+    const { topics, parts } = this.#options;
     this.#mustJoin = false;
     this.#waitForOthers();
     try {
       const owned = this.#options.ownedIndices();
-      const metadata = encodeWishes({ topics, owned, readLevel, parts });
+      const metadata = encodeWishes({ topics, owned, parts });
       const answer = await this.#joining.join({
         memberId: this.#memberId,
         sessionTimeoutMs,

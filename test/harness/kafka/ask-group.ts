@@ -4,8 +4,6 @@ import type { GroupCommit, MemoryGroup, JoinRequest, SyncRequest } from './group
 /** What is asked of a coordinator, of whichever kind it is, in kafkajs's names. */
 export interface GroupRequest {
   readonly groupId: string;
-  /** For `DescribeGroups`: one. */
-  readonly groupIds?: readonly string[];
   readonly memberId?: string;
   readonly groupGenerationId?: number;
   readonly topics?: readonly {
@@ -77,8 +75,6 @@ export async function askGroup(
         errorCode: codeOf(misplaced ?? 'NONE'),
         responses: committed(group.commits, request, asked.committedError),
       };
-    case 'DescribeGroups':
-      return { groups: [described(group, misplaced)] };
     default:
       throw new Error(`${api} is not asked by readers`);
   }
@@ -119,13 +115,4 @@ export function committed(
       return { partition, offset, metadata: known?.metadata ?? '', errorCode: 0 };
     }),
   }));
-}
-
-function described(group: MemoryGroup, misplaced: KafkaErrorName | undefined): object {
-  const state = group.isStable ? 'Stable' : 'PreparingRebalance';
-  return {
-    errorCode: codeOf(misplaced ?? 'NONE'),
-    state: group.memberIds.length === 0 ? 'Empty' : state,
-    members: group.isStable ? group.described : [],
-  };
 }

@@ -221,7 +221,7 @@ export abstract class MemoryBrokers<
     api: string,
     request: GroupRequest,
   ): Promise<object> {
-    const group = this.group(request.groupIds?.[0] ?? request.groupId);
+    const group = this.group(request.groupId);
     const asked = {
       group,
       isMisplaced: group.coordinator !== nodeId,

@@ -97,14 +97,6 @@ export class MemoryGroup {
     return member?.join !== undefined || member?.sync !== undefined;
   }
 
-  /** As a description of the group has them. */
-  get described(): { readonly memberId: string; readonly memberMetadata: Buffer }[] {
-    return Array.from(this.#members, ([memberId, { protocols }]) => ({
-      memberId,
-      memberMetadata: protocols[0]?.metadata ?? nothing,
-    }));
-  }
-
   async join({ memberId, groupProtocols }: JoinRequest): Promise<JoinAnswer> {
     if (this.joinError !== undefined) return this.#joinRefusal(this.joinError, memberId);
     if (memberId === '') {

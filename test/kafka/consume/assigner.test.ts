@@ -23,7 +23,7 @@ function assign(
   const topics = Object.keys(counts);
   const members = Object.entries(owned).map(([memberId, indices]) => ({
     memberId,
-    ...decodeWishes(encodeWishes({ topics, owned: indices, readLevel: 1 })),
+    ...decodeWishes(encodeWishes({ topics, owned: indices })),
   }));
   const indices = assignIndices(Math.max(...Object.values(counts)), members, protocol);
   return Object.fromEntries(
@@ -67,7 +67,7 @@ test('a member whose user data is not ours gets its share all the same', () => {
     const encoded = { version: 0, topics: ['t'], userData: Buffer.from(userData) };
     const metadata = AssignerProtocol.MemberMetadata.encode(encoded);
     const wishes = decodeWishes(metadata);
-    assert.deepEqual(wishes, { topics: ['t'], owned: [], readLevel: 1, parts: undefined });
+    assert.deepEqual(wishes, { topics: ['t'], owned: [], parts: undefined });
     const shares = assignIndices(2, [{ memberId: 'm', ...wishes }], eagerProtocol);
     assert.deepEqual(shares.get('m'), [0, 1]);
   }
@@ -230,7 +230,7 @@ test('whoever comes, goes or dies, no index ever has two owners, and the group s
 });
 
 test('whatever a member claims to own, every index has one owner', () => {
-  const claims = [[-1, 0.5, 1e300, 3], [null, '1', { readLevel: 0 }], []];
+  const claims = [[-1, 0.5, 1e300, 3], [null, '1', {}], []];
   for (const claim of claims) {
     const userData = Buffer.from(JSON.stringify(claim));
     const metadata = AssignerProtocol.MemberMetadata.encode({
@@ -248,7 +248,7 @@ test('whatever a member claims to own, every index has one owner', () => {
 });
 
 test("a member's metadata that cannot be read says nothing, and takes no memory", () => {
-  const nothing = { topics: [], owned: [], readLevel: 1, parts: undefined };
+  const nothing = { topics: [], owned: [], parts: undefined };
   const countOf32Million = Buffer.from([0, 1, 1, 255, 255, 255]);
   for (const metadata of [Buffer.alloc(0), Buffer.from([0]), countOf32Million]) {
     const before = process.resourceUsage().maxRSS;
@@ -265,7 +265,7 @@ function holders(
     const owned = owns === true ? [0] : [];
     return {
       memberId,
-      ...decodeWishes(encodeWishes({ topics: ['t'], owned, readLevel: 1, parts })),
+      ...decodeWishes(encodeWishes({ topics: ['t'], owned, parts })),
     };
   });
   return [...assignParts(claims).keys()].sort();

@@ -81,7 +81,6 @@ function join(t: TestContext, broker: string): { readonly assigned: readonly str
     cluster,
     groupId,
     topics: ['t'],
-    readLevel: 1,
     log: silentLogger,
     signal: stopping.signal,
     ownedIndices: () => [],

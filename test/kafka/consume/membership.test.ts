@@ -30,7 +30,6 @@ function member(t: TestContext, brokers: FakeBrokers, topics: readonly string[] 
     cluster,
     groupId,
     topics,
-    readLevel: 1,
     log,
     signal: stopping.signal,
     ownedIndices: () => owned,
@@ -96,7 +95,7 @@ async function until(check: () => void): Promise<void> {
 /** Somebody else in the group, whom the test plays. */
 async function other(brokers: FakeBrokers, protocol: string): Promise<string> {
   const group = brokers.group(groupId);
-  const metadata = encodeWishes({ topics: ['calls'], owned: [], readLevel: 1 });
+  const metadata = encodeWishes({ topics: ['calls'], owned: [] });
   const groupProtocols = [{ name: protocol, metadata }];
   const { memberId } = await group.join({ memberId: '', groupProtocols });
   void group

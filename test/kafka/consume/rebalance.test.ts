@@ -272,7 +272,7 @@ describe('when members come and go', { concurrency: true }, () => {
     await until(() => {
       assert.equal(first.received.length, 2);
     });
-    const metadata = encodeWishes({ topics: [topic], owned: [], readLevel: 1 });
+    const metadata = encodeWishes({ topics: [topic], owned: [] });
     const groupProtocols = [{ name: 'same-index', metadata }];
     const { memberId } = await scene.group.join({ memberId: '', groupProtocols });
     const joined = scene.group.join({ memberId, groupProtocols });
@@ -285,7 +285,7 @@ describe('when members come and go', { concurrency: true }, () => {
     assert.deepEqual(first.owns(), [`${topic}/0`]);
     // What the former release knows, and what this one tells it, is understood by both.
     const told = decodeWishes(metadata);
-    assert.deepEqual(told, { topics: [topic], owned: [], readLevel: 1, parts: undefined });
+    assert.deepEqual(told, { topics: [topic], owned: [], parts: undefined });
     const shares = assignIndices(2, [{ memberId, ...told }], 'same-index');
     assert.ok(encodeAssignment(shares.get(memberId) ?? [], new Map([[topic, 2]])).length > 0);
   });

@@ -251,7 +251,7 @@ function memberOf(topology: Topology, owned: number): number {
   const counts = new Map(names.map((name) => [name, indices.length]));
   return (
     cooperativeProtocol.length +
-    encodeWishes({ topics: names, owned: indices, readLevel: 1 }).length +
+    encodeWishes({ topics: names, owned: indices }).length +
     encodeAssignment(indices, counts).length
   );
 }

@@ -7,7 +7,6 @@ import { DeliveryMetrics } from '../../../src/delivery/metrics.ts';
 import { deliveredWith, outcomeOfStatus } from '../../../src/delivery/outcome.ts';
 import { StatusPublisher } from '../../../src/delivery/status/status-publisher.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../../src/event/envelope.ts';
-import { oldestFormat } from '../../../src/event/formats.ts';
 import { ensureTopics } from '../../../src/kafka/admin.ts';
 import { createKafka } from '../../../src/kafka/client.ts';
 import { createProducer, type Producer } from '../../../src/kafka/produce/producer.ts';
@@ -201,7 +200,6 @@ class Worker {
       },
       fence: { covers: () => undefined, isFresh: () => true, size: 0 },
       paused: { has: () => false, isFresh: () => true },
-      format: () => oldestFormat,
       fenceMs: 7_000,
       topics: {
         retryTopic: (tierMs) => topology.retryTopic(tierMs),

@@ -17,9 +17,9 @@ export const target: Target = {
   seeds: [
     Buffer.concat([
       Buffer.from([0]),
-      encodeWishes({ topics: ['delivery', 'retry.10s'], owned: [0, 3], readLevel: 2 }),
+      encodeWishes({ topics: ['delivery', 'retry.10s'], owned: [0, 3] }),
     ]),
-    Buffer.concat([Buffer.from([0]), encodeWishes({ topics: [], owned: [], readLevel: 1 })]),
+    Buffer.concat([Buffer.from([0]), encodeWishes({ topics: [], owned: [] })]),
     Buffer.concat([
       Buffer.from([1]),
       encodeAssignment(
@@ -36,7 +36,7 @@ export const target: Target = {
     '[0,1]',
     '[-1]',
     '[0.5]',
-    '{"readLevel":2}',
+    '{"parts":["a"]}',
     '1e400',
     '-0',
     'null',
@@ -48,7 +48,6 @@ export const target: Target = {
     const bytes = input.subarray(1);
     if (((input[0] ?? 0) & 1) === 0) {
       const wishes = decodeWishes(bytes);
-      assert.ok(Number.isSafeInteger(wishes.readLevel) && wishes.readLevel >= 1);
       const shares = shareIndices(count, [
         { memberId: 'a', owned: wishes.owned },
         { memberId: 'b', owned: [1, 2] },

@@ -275,7 +275,7 @@ export class SimulatedBrokers extends MemoryBrokers<SimulatedPartition, Simulate
     request: GroupRequest,
     timeoutMs: number,
   ): Promise<object> {
-    const group = this.group(request.groupIds?.[0] ?? request.groupId);
+    const group = this.group(request.groupId);
     const isolated = (): ReturnType<IsolatedBroker['coordinator']> =>
       this.#isolated.get(nodeId)?.coordinator(group);
     let answer: object | undefined;
