@@ -57,12 +57,6 @@ export class DeletedUsers {
     if (this.#timesMs[place] !== 0) this.#timesMs[place] = -Infinity;
   }
 
-  clear(): void {
-    this.#size = 0;
-    this.#words = new Uint32Array(leastCapacity * wordsPerEntry);
-    this.#timesMs = new Float64Array(leastCapacity);
-  }
-
   /**
    * When a user was deleted, in epoch milliseconds; -Infinity if the user was not deleted.
    * @param bytes contain the user's id from `start` on

@@ -1,4 +1,4 @@
-import { loadFollower } from '../../kafka/follow/follower.ts';
+import { followTable } from '../../kafka/follow/table.ts';
 import type { ConfigTopicAccess } from '../config/config-topic.ts';
 import { DeletedUsers } from './deleted-users.ts';
 import { fencedBy, type Fence } from './fence.ts';
@@ -20,28 +20,31 @@ export async function startFence(
   { kafka, topology, log }: ConfigTopicAccess,
   deletionDelayMs?: number,
 ): Promise<FollowedFence> {
-  const deleted = new DeletedUsers(topology.deletionRetentionMs);
-  const follower = await loadFollower(kafka, {
-    topic: topology.topics.deletions,
-    maxWaitMs,
-    freshMs: deletionDelayMs,
-    needsWitnesses: true,
-    onRecord: ({ key, value, timestampMs }) => {
-      if (key === null) return;
-      if (value === null) deleted.remove(key);
-      else deleted.add(key, timestampMs);
+  const table = followTable(
+    kafka,
+    {
+      topic: topology.topics.deletions,
+      maxWaitMs,
+      freshMs: deletionDelayMs,
+      needsWitnesses: true,
+      log,
     },
-    onRestart: () => {
-      deleted.clear();
+    {
+      create: () => new DeletedUsers(topology.deletionRetentionMs),
+      apply: (deleted, { key, value, timestampMs }) => {
+        if (key === null) return;
+        if (value === null) deleted.remove(key);
+        else deleted.add(key, timestampMs);
+      },
     },
-    log,
-  });
+  );
+  await table.loaded;
   return {
-    covers: (envelope, key) => fencedBy(envelope, key, deleted),
-    isFresh: () => follower.isFresh(),
+    covers: (envelope, key) => fencedBy(envelope, key, table.current),
+    isFresh: () => table.isFresh(),
     get size() {
-      return deleted.size;
+      return table.current.size;
     },
-    stop: () => follower.stop(),
+    stop: () => table.stop(),
   };
 }

@@ -1,7 +1,7 @@
 import { PostriderError } from '../../errors.ts';
 import { isOf, type Identity } from '../../event/uid.ts';
 import type { ClusterClient } from '../../kafka/cluster/cluster.ts';
-import { startFollower } from '../../kafka/follow/follower.ts';
+import { followTable } from '../../kafka/follow/table.ts';
 import { readRange } from '../../kafka/read-range.ts';
 import type { IncomingRecord } from '../../kafka/record.ts';
 import type { Logger } from '../../ops/log.ts';
@@ -111,10 +111,6 @@ export class Pauses {
   ids(): Iterable<string> {
     return this.#paused.keys();
   }
-
-  clear(): void {
-    for (const each of [this.#paused, this.#resumed, this.#uids, this.#ended]) each.clear();
-  }
 }
 
 function toldOf(all: ReadonlyMap<string, Told>, destination: Identity): Told | undefined {
@@ -153,74 +149,41 @@ export async function followPauses({
   topology,
   log,
 }: PausesAccess): Promise<FollowedPauses> {
-  let pauses = new Pauses();
-  /** What is read after the topic was cut off or made again. Until all is, what was known stays in force. */
-  let coming: Pauses | undefined;
-  const listeners: ((id: string) => void)[] = [];
-  const changed = (id: string): void => {
-    for (const listener of listeners) listener(id);
-  };
-  const takeOver = (loaded: Pauses): void => {
-    if (loaded !== coming) return;
-    const former = pauses;
-    pauses = loaded;
-    coming = undefined;
-    new Set([...former.ids(), ...loaded.ids()]).forEach(changed);
-  };
-  const late = new Set<string>();
-  const changedLate = (id: string): void => {
-    late.add(id);
-    if (late.size > 1) return;
-    follower.caughtUp().then(
-      () => {
+  const table = followTable(
+    kafka,
+    {
+      topic: topology.topics.pauses,
+      // An operator who resumes a destination waits until the workers have read that.
+      maxWaitMs: 500,
+      needsWitnesses: true,
+      log,
+    },
+    {
+      create: () => new Pauses(),
+      apply: (pauses, record) => pauses.apply(record),
+      complete: (pauses, former) => new Set([...former.ids(), ...pauses.ids()]),
+    },
+  );
+  await table.loaded;
+  return {
+    has: (destination) => table.current.has(destination),
+    get: (destination) => table.current.get(destination),
+    begin: (destination, nowMs) => table.current.begin(destination, nowMs),
+    isFresh: () => table.isFresh(),
+    onChange: (listener) => {
+      const late = new Set<string>();
+      const tellLate = (): void => {
         const ids = [...late];
         late.clear();
-        ids.forEach(changed);
-      },
-      // It is stopped.
-      () => undefined,
-    );
-  };
-  const follower = startFollower(kafka, {
-    topic: topology.topics.pauses,
-    // An operator who resumes a destination waits until the workers have read that.
-    maxWaitMs: 500,
-    needsWitnesses: true,
-    onRecord: (record) => {
-      const id = (coming ?? pauses).apply(record);
-      if (id === undefined || coming !== undefined || listeners.length === 0) return;
-      if (follower.isFresh()) changed(id);
-      else changedLate(id);
+        ids.forEach(listener);
+      };
+      table.onChange((id) => {
+        if (table.isFresh()) listener(id);
+        // It rejects when it is stopped.
+        else if (late.add(id).size === 1) table.caughtUp().then(tellLate, () => undefined);
+      });
     },
-    onRestart: () => {
-      const loading = new Pauses();
-      coming = loading;
-      follower.caughtUp().then(
-        () => {
-          takeOver(loading);
-        },
-        // It is stopped.
-        () => undefined,
-      );
-    },
-    log,
-  });
-  try {
-    await follower.loaded;
-    if (coming !== undefined) takeOver(coming);
-  } catch (error) {
-    await follower.stop();
-    throw error;
-  }
-  return {
-    has: (destination) => pauses.has(destination),
-    get: (destination) => pauses.get(destination),
-    begin: (destination, nowMs) => pauses.begin(destination, nowMs),
-    isFresh: () => coming === undefined && follower.isFresh(),
-    onChange: (listener) => {
-      listeners.push(listener);
-    },
-    stop: () => follower.stop(),
+    stop: () => table.stop(),
   };
 }
 

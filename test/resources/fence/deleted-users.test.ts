@@ -87,10 +87,3 @@ test('what is older than is kept makes room, and nothing else does', () => {
   assert.ok(deleted.size < 5_000, `${deleted.size} are known`);
   for (let i = 99_000; i < 100_000; i += 1) assert.equal(timeOf(deleted, 'shop', `u${i}`), 1 + i);
 });
-
-test('after a new beginning nothing is known', () => {
-  const deleted = new DeletedUsers(Infinity);
-  deleted.add(keyOf('shop', 'u'), 5);
-  deleted.clear();
-  assert.deepEqual([deleted.size, timeOf(deleted, 'shop', 'u')], [0, -Infinity]);
-});
