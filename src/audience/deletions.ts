@@ -1,6 +1,6 @@
 import { DuckDBDataChunkWriter, type DuckDBConnection } from '@duckdb/node-api';
 import type { KafkaClient } from '../kafka/client.ts';
-import { loadFollower, type Follower } from '../kafka/follow/follower.ts';
+import { followTable, newestByKey, type FollowedTable } from '../kafka/follow/table.ts';
 import type { Logger } from '../ops/log.ts';
 import type { Topology } from '../topology.ts';
 
@@ -9,12 +9,19 @@ import type { Topology } from '../topology.ts';
  * was just deleted.
  */
 export class Deletions {
-  readonly #timesMs = new Map<string, number>();
   readonly #prefix: string;
-  #follower: Follower | undefined;
+  /** By the keys of their records. */
+  readonly #timesMs: FollowedTable<ReadonlyMap<string, number>>;
 
-  private constructor(source: string) {
+  private constructor(kafka: KafkaClient, topic: string, source: string, log: Logger) {
     this.#prefix = `${source}:`;
+    this.#timesMs = followTable(
+      kafka,
+      { topic, log },
+      newestByKey((key, _, timestampMs) =>
+        key.startsWith(this.#prefix) ? timestampMs : undefined,
+      ),
+    );
   }
 
   /** @throws PostriderError `kafka-unavailable`, `kafka-refused` */
@@ -24,23 +31,14 @@ export class Deletions {
     source: string,
     log: Logger,
   ): Promise<Deletions> {
-    const deletions = new Deletions(source);
-    deletions.#follower = await loadFollower(kafka, {
-      topic: topics.deletions,
-      log,
-      onRecord: ({ key, value, timestampMs }) => {
-        deletions.#accept(key?.toString() ?? '', value === null ? undefined : timestampMs);
-      },
-      onRestart: () => {
-        deletions.#timesMs.clear();
-      },
-    });
+    const deletions = new Deletions(kafka, topics.deletions, source, log);
+    await deletions.#timesMs.loaded;
     return deletions;
   }
 
   /** Time of the user's last deletion, by Kafka's clock; undefined: not deleted in the last 44 days. */
   timeMs(userId: string): number | undefined {
-    return this.#timesMs.get(userId);
+    return this.#timesMs.current.get(`${this.#prefix}${userId}`);
   }
 
   /** Creates the table `deletions (user_id, time_ms)` of the deletions that are known now. */
@@ -48,24 +46,18 @@ export class Deletions {
     await connection.run('create or replace table deletions (user_id varchar, time_ms double)');
     const appender = await connection.createAppender('deletions');
     const writer = DuckDBDataChunkWriter.forAppender(appender);
-    for (const [userId, timeMs] of this.#timesMs) writer.appendRow([userId, timeMs]);
+    for (const [key, timeMs] of this.#timesMs.current)
+      writer.appendRow([key.slice(this.#prefix.length), timeMs]);
     writer.flush();
     appender.closeSync();
   }
 
   /** Resolves once every deletion that was written before this call is known. */
-  async caughtUp(): Promise<void> {
-    await this.#follower?.caughtUp();
+  caughtUp(): Promise<void> {
+    return this.#timesMs.caughtUp();
   }
 
-  async stop(): Promise<void> {
-    await this.#follower?.stop();
-  }
-
-  #accept(key: string, timeMs: number | undefined): void {
-    if (!key.startsWith(this.#prefix)) return;
-    const userId = key.slice(this.#prefix.length);
-    if (timeMs === undefined) this.#timesMs.delete(userId);
-    else this.#timesMs.set(userId, timeMs);
+  stop(): Promise<void> {
+    return this.#timesMs.stop();
   }
 }

@@ -42,8 +42,9 @@ export async function startRouterRole(
   const { kafka, topology, log, metrics } = parts.common;
   const gauges = new AudienceGauges(metrics);
   // A job has ended before it could be scraped.
-  const audiences = followAudienceRecords(kafka, topology, log, (id, record) => {
-    gauges.show(id, record);
+  const audiences = followAudienceRecords(kafka, topology, log);
+  audiences.onChange((id) => {
+    gauges.show(id, audiences.current.get(id));
   });
   await parts.closeLast(audiences).loaded;
   return startRouter({

@@ -1,5 +1,5 @@
 import type { KafkaClient } from '../../kafka/client.ts';
-import { startFollower, type Follower } from '../../kafka/follow/follower.ts';
+import { followTable, newestByKey, type FollowedTable } from '../../kafka/follow/table.ts';
 import { readRange } from '../../kafka/read-range.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Topology } from '../../topology.ts';
@@ -29,32 +29,16 @@ export async function readAudienceRecords(
   return new Map(Array.from(texts, ([id, text]) => [id, decodeAudienceRecord(id, text)]));
 }
 
-/**
- * Calls `onRecord` for every record from the beginning on; undefined: the record was deleted. Unreadable
- * records are left out.
- */
+/** The records of all audiences and computed traits, by id. An unreadable one leaves the one before it in force. */
 export function followAudienceRecords(
   kafka: KafkaClient,
   { topics }: Topology,
   log: Logger,
-  onRecord: (id: string, record: AudienceRecord | undefined) => void,
-): Follower {
-  return startFollower(kafka, {
-    topic: topics.audienceSyncs,
+): FollowedTable<AudienceRecords, string> {
+  return followTable(
+    kafka,
     // Nothing waits for these records.
-    maxWaitMs: 500,
-    log,
-    onRecord: ({ key, value }) => {
-      const id = key?.toString() ?? '';
-      if (value === null) {
-        onRecord(id, undefined);
-        return;
-      }
-      try {
-        onRecord(id, decodeAudienceRecord(id, value.toString()));
-      } catch (error) {
-        log.warn({ err: error }, 'the record of an audience cannot be read');
-      }
-    },
-  });
+    { topic: topics.audienceSyncs, maxWaitMs: 500, log },
+    newestByKey((id, value) => decodeAudienceRecord(id, value.toString())),
+  );
 }
