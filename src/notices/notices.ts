@@ -1,13 +1,19 @@
 import { formatDuration } from '../duration.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { standForExclusive } from '../kafka/exclusive.ts';
-import { startFollower, type Follower } from '../kafka/follow/follower.ts';
+import {
+  followTable,
+  newestByKey,
+  type FollowedTable,
+  type TableRules,
+} from '../kafka/follow/table.ts';
 import { asKafka } from '../kafka/produce/kafka-clock.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import { waitAtMost } from '../ops/wait.ts';
+import { decodeNotice } from '../event/notice.ts';
 import type { Config } from '../resources/config/config.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import type { Topology } from '../topology.ts';
@@ -72,9 +78,8 @@ export function startNotices(deps: NoticesDeps): Notices {
 class Watch {
   readonly #deps: NoticesDeps;
   readonly #events: NoticeEvents;
-  readonly #reports = new WorkerReports();
   readonly #watcher: Watcher;
-  #follower: Follower | undefined;
+  #table: Pick<FollowedTable<unknown>, 'stop'> | undefined;
   #timer: Timer | undefined;
   #work: Promise<void>;
   #stopped = false;
@@ -85,7 +90,6 @@ class Watch {
     this.#deps = deps;
     this.#events = events;
     this.#watcher = new Watcher({
-      reports: this.#reports,
       config,
       pauses,
       send: (records) => producer.send(records),
@@ -101,46 +105,42 @@ class Watch {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
-    await this.#follower?.stop();
+    await this.#table?.stop();
     await waitAtMost(leaveMs, this.#work);
   }
 
   /** Loads the notices that were sent before, because decisions depend on them. */
   async #load(): Promise<void> {
-    const { topology, clock } = this.#deps;
-    const { notices, destinationStatus } = topology.topics;
-    await this.#follow(notices, (key, value) => {
-      this.#watcher.remember(key, value, clock.now());
-    });
+    const { notices, destinationStatus } = this.#deps.topology.topics;
+    const sent = this.#follow(
+      notices,
+      newestByKey((_, value) => decodeNotice(value)),
+    );
+    await sent.loaded;
+    this.#watcher.recall(sent.current, this.#deps.clock.now());
     // From here on, this process writes the notices.
-    await this.#follow(destinationStatus, (key, value) => {
-      this.#reports.put(key, value);
-    });
-    await this.#look();
-  }
-
-  /** In place of what was followed before, or could not be. */
-  async #follow(topic: string, accept: (key: string, value: Buffer | null) => void): Promise<void> {
-    await this.#follower?.stop();
-    this.#follower = startFollower(this.#deps.kafka, {
-      topic,
-      maxWaitMs,
-      log: this.#deps.log,
-      onRecord: ({ key, value }) => {
-        accept(key?.toString() ?? '', value);
-      },
-      onRestart: () => {
-        this.#reports.clear();
+    const reports = this.#follow(destinationStatus, {
+      create: (former: WorkerReports | undefined) => new WorkerReports(former),
+      apply: (table, { key, value }) => {
+        table.put(key?.toString() ?? '', value);
       },
     });
-    await this.#follower.loaded;
+    await reports.loaded;
+    await this.#look(reports);
   }
 
-  async #look(): Promise<void> {
+  /** In place of what was followed before. */
+  #follow<T, K>(topic: string, rules: TableRules<T, K>): FollowedTable<T, K> {
+    void this.#table?.stop();
+    const table = followTable(this.#deps.kafka, { topic, maxWaitMs, log: this.#deps.log }, rules);
+    this.#table = table;
+    return table;
+  }
+
+  async #look(reports: FollowedTable<WorkerReports>): Promise<void> {
     if (this.#stopped) return;
-    const { clock } = this.#deps;
-    await this.#watcher.look(clock.now());
-    this.#lookAgain(lookMs, () => this.#look());
+    await this.#watcher.look(reports.current, this.#deps.clock.now());
+    this.#lookAgain(lookMs, () => this.#look(reports));
   }
 
   #lookAgain(delayMs: number, work: () => Promise<void>): void {

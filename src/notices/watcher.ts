@@ -1,7 +1,7 @@
 import { parseDuration } from '../duration.ts';
 import { viewOf } from '../event/destination-view.ts';
 import type { DestinationStatus, UrlStatus } from '../event/destination-status.ts';
-import { decodeNotice, type Notice } from '../event/notice.ts';
+import type { Notice } from '../event/notice.ts';
 import { isOf, type Identity, type WithUid } from '../event/uid.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Config } from '../resources/config/config.ts';
@@ -16,7 +16,6 @@ import { together } from './together.ts';
 import type { WorkerReports } from './worker-reports.ts';
 
 export interface WatcherOptions {
-  readonly reports: WorkerReports;
   readonly config: Pick<
     Config,
     'offset' | 'destination' | 'isUnreadable' | 'uidOf' | 'isFresh' | 'noticeHooks'
@@ -67,24 +66,25 @@ export class Watcher {
     this.#options = options;
   }
 
-  /** A record of the topic `notices`: a notice that any watcher sent before. */
-  remember(destination: string, value: Buffer | null, nowMs: number): void {
-    const notice = decodeNotice(value);
-    const episode = notice === undefined ? undefined : episodeOf(notice, nowMs);
-    if (episode === undefined) this.#episodes.delete(destination);
-    else this.#episodes.set(destination, { ...episode, uid: notice?.uid });
+  /** @param sent the newest notice of each destination, of whichever watcher sent it */
+  recall(sent: ReadonlyMap<string, Notice>, nowMs: number): void {
+    this.#episodes.clear();
+    for (const [destination, notice] of sent) {
+      const episode = episodeOf(notice, nowMs);
+      if (episode !== undefined) this.#episodes.set(destination, { ...episode, uid: notice.uid });
+    }
   }
 
   /** @throws PostriderError what `send` throws; then no notice counts as sent */
-  async look(nowMs: number): Promise<void> {
+  async look(reports: WorkerReports, nowMs: number): Promise<void> {
     if (!this.#options.config.isFresh()) return;
-    const failing = this.#options.reports.failing(nowMs);
+    const failing = reports.failing(nowMs);
     const steps = Array.from(new Set([...failing.keys(), ...this.#episodes.keys()]), (id): Step => {
       const destination = { id, uid: this.#options.config.uidOf(id) };
       const said = (failing.get(id) ?? []).filter((each) => isOf(destination, each));
       const known = this.#episodes.get(id);
       const former = known !== undefined && isOf(destination, known) ? known : undefined;
-      const next = nextOf(former, this.#seen(destination, said), nowMs);
+      const next = nextOf(former, this.#seen(destination, said, reports), nowMs);
       return { destination, known, said, next };
     });
     const isGathering = nowMs - this.#toldFailingMs < gatherMs;
@@ -98,8 +98,8 @@ export class Watcher {
       else this.#episodes.set(destination.id, { ...next.episode, uid: destination.uid });
   }
 
-  #seen(identity: Identity, said: readonly DestinationStatus[]): Seen {
-    const { config, pauses, reports } = this.#options;
+  #seen(identity: Identity, said: readonly DestinationStatus[], reports: WorkerReports): Seen {
+    const { config, pauses } = this.#options;
     const { id } = identity;
     const destination = config.destination(id);
     const pause = pauses.get(identity);

@@ -20,7 +20,12 @@ const keptMs = 2 * forgetMs;
 export class WorkerReports {
   readonly #workers = new Map<string, Worker>();
   /** By `identityText`. */
-  readonly #deliveredMs = new Map<string, number>();
+  readonly #deliveredMs: Map<string, number>;
+
+  /** @param former from the topic's records before it was made again. Its times of delivery are still true. */
+  constructor(former?: WorkerReports) {
+    this.#deliveredMs = former === undefined ? new Map<string, number>() : former.#deliveredMs;
+  }
 
   /** A record's key and value. */
   put(key: string, value: Buffer | null): void {
@@ -36,10 +41,6 @@ export class WorkerReports {
       known.expiresMs = Date.parse(record.expiresAt);
       known.isCutOff = record.isCutOff;
     } else if (record !== undefined) this.#putDestination(this.#workerOf(worker), record);
-  }
-
-  clear(): void {
-    this.#workers.clear();
   }
 
   /**

@@ -33,7 +33,6 @@ class Scene {
     const hook = { kind: 'NoticeHook', name: 'Operators', url: 'https://a.example', headers: {} };
     const hooks = ['ops', 'chat'].map((id) => ({ ...hook, id, format: 'event' as const }));
     this.#watcher = new Watcher({
-      reports: this.#reports,
       config: {
         offset: 1,
         destination: () => undefined,
@@ -70,7 +69,7 @@ class Scene {
   /** What the hooks get, and the keys of what the topic remembers. */
   async look(atMs: number): Promise<{ hooked: Record<string, Notice[]>; remembered: string[] }> {
     this.#written.length = 0;
-    await this.#watcher.look(atMs);
+    await this.#watcher.look(this.#reports, atMs);
     const hooked: Record<string, Notice[]> = {};
     for (const { topic, key, value } of this.#written)
       if (topic === 'retry.10s')
