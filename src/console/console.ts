@@ -9,7 +9,7 @@ import type { Topology } from '../topology.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import { PostriderError } from '../errors.ts';
 import { createAccess } from './access/create-access.ts';
-import { CustomerLinks, type IdentityOf } from './access/customer-link.ts';
+import type { IdentityOf } from './access/customer-link.ts';
 import type { AccessSettings } from './access/settings.ts';
 import { Audit } from './actions/audit.ts';
 import type { Operations } from './actions/operations.ts';
@@ -65,14 +65,15 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   const { operations, producer } = deps;
   const log = deps.log.child({ role: 'console' });
   const metrics = new ConsoleMetrics(deps.metrics);
-  const links = new CustomerLinks();
   const identityOf: IdentityOf = (id) => live.identityOf(id);
   const access = createAccess(deps.access, {
     log,
     clock,
     identityOf,
-    links,
     audit: {
+      get links() {
+        return audit.links;
+      },
       tell: (entry) => {
         audit.tell(entry);
       },
@@ -98,11 +99,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
     clock,
     log,
     onRecord: (record) => {
-      links.apply(record, clock.now());
       access.audited(record);
-    },
-    onRestart: () => {
-      links.clear();
     },
   });
   const stop = async (graceMs: number): Promise<void> => {
@@ -123,7 +120,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
       addDeploymentRoutes(api, parts);
       addActions(api, { operations, runs, audit });
       addRunRoutes(api, { index, audit, runs, clock });
-      addLinkActions(api, { links, audit, clock, identityOf });
+      addLinkActions(api, { audit, clock, identityOf });
     },
     dated: () => datedAt(sourceTimesOf({ live, index }), clock.now()),
     onFailure: (error) => {

@@ -10,7 +10,7 @@ import {
 } from '../../console/access/customer-link.ts';
 import type { LinkRow } from '../../console/api/model.ts';
 import { decodeAuditEntry } from '../../event/audit-entry.ts';
-import { loadFollower } from '../../kafka/follow/follower.ts';
+import { followTable } from '../../kafka/follow/table.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
 import { findDestination, requireDestination } from '../../resources/find-destination.ts';
@@ -136,21 +136,21 @@ async function readLinks(context: Context): Promise<CustomerLinks> {
   const { kafka, log } = context;
   const { audit: topic } = (await context.topology()).topics;
   await requireTopics(kafka, [{ name: topic }]);
-  const links = new CustomerLinks();
   const nowMs = systemClock.now();
-  const follower = await loadFollower(kafka, {
-    topic,
-    log,
-    onRecord: ({ value }) => {
-      const record = decodeAuditEntry(value);
-      if (record !== undefined) links.apply(record, nowMs);
+  const links = followTable(
+    kafka,
+    { topic, log },
+    {
+      create: () => new CustomerLinks(),
+      apply: (table, { value }) => {
+        const record = decodeAuditEntry(value);
+        if (record !== undefined) table.apply(record, nowMs);
+      },
     },
-    onRestart: () => {
-      links.clear();
-    },
-  });
-  await follower.stop();
-  return links;
+  );
+  await links.loaded;
+  await links.stop();
+  return links.current;
 }
 
 function parseExpires(given: string): number {

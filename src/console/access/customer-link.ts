@@ -84,11 +84,6 @@ export class CustomerLinks {
     this.#byHash.delete(ended.sha256);
   }
 
-  clear(): void {
-    this.#byId.clear();
-    this.#byHash.clear();
-  }
-
   /** Undefined: it was revoked, has expired, or was never made. */
   get(id: string, nowMs: number): ListedLink | undefined {
     return untilItsEnd(this.#byId.get(id), nowMs);

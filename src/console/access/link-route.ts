@@ -1,29 +1,24 @@
 import type { FastifyInstance } from 'fastify';
 import { clientAddress } from '../../ops/client-ip.ts';
 import type { Clock } from '../../ops/clock.ts';
-import {
-  customerPath,
-  isGone,
-  linkPath,
-  type CustomerLinks,
-  type IdentityOf,
-} from './customer-link.ts';
+import type { Audit } from '../actions/audit.ts';
+import { customerPath, isGone, linkPath, type IdentityOf } from './customer-link.ts';
 import { sendPage, type Entrance } from './log-in-routes.ts';
 
 interface LinkRouteDeps extends Entrance {
   readonly clock: Clock;
-  readonly links: CustomerLinks;
+  readonly audit: Pick<Audit, 'tellSeldom' | 'tell' | 'links'>;
   readonly identityOf: IdentityOf;
 }
 
 /** Whoever has a customer's link gets a session that sees one destination. */
 export function addLinkRoute(
   server: FastifyInstance,
-  { cookies, log, clock, links, identityOf, audit, pages }: LinkRouteDeps,
+  { cookies, log, clock, identityOf, audit, pages }: LinkRouteDeps,
 ): void {
   // Not `:token`: parameters have a length.
   server.get<{ Params: { readonly '*': string } }>(`${linkPath}*`, (request, reply) => {
-    const link = links.byToken(request.params['*'], clock.now());
+    const link = audit.links.byToken(request.params['*'], clock.now());
     if (link === undefined) {
       const sentence =
         'This link has expired, was revoked, or is incomplete. Ask the sender for a new one.';

@@ -8,7 +8,7 @@ import type { Session } from '../api/model.ts';
 import type { AuditRecord } from '../../event/audit-entry.ts';
 import type { Audit } from '../actions/audit.ts';
 import type { Access } from './access.ts';
-import { isGone, type CustomerLinks, type IdentityOf } from './customer-link.ts';
+import { isGone, type IdentityOf } from './customer-link.ts';
 import { addLinkRoute } from './link-route.ts';
 import { addLogInRoutes } from './log-in-routes.ts';
 import { isMeant } from './meant.ts';
@@ -26,8 +26,7 @@ export interface LogInDeps {
   readonly log: Logger;
   readonly clock: Clock;
   readonly identityOf: IdentityOf;
-  readonly links: CustomerLinks;
-  readonly audit: Pick<Audit, 'tell' | 'tellSeldom'>;
+  readonly audit: Pick<Audit, 'tell' | 'tellSeldom' | 'links'>;
 }
 
 /**
@@ -120,8 +119,8 @@ export class LogInAccess implements Access {
 
   /** Undefined: the link was revoked or has expired, or the destination that it shows was deleted. */
   #customerSession({ link: id }: Claims, csrf: string): Session | undefined {
-    const { links, clock, identityOf } = this.#deps;
-    const link = id === undefined ? undefined : links.get(id, clock.now());
+    const { audit, clock, identityOf } = this.#deps;
+    const link = id === undefined ? undefined : audit.links.get(id, clock.now());
     if (link === undefined || isGone(link, identityOf)) return undefined;
     const { destination, bodies, untilMs } = link;
     const subject = `link ${link.id}`;

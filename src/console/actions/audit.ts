@@ -5,11 +5,12 @@ import {
   type AuditEntry,
   type AuditRecord,
 } from '../../event/audit-entry.ts';
-import { loadFollower, type Follower } from '../../kafka/follow/follower.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
+import { followTable, type FollowedTable } from '../../kafka/follow/table.ts';
 import type { Producer } from '../../kafka/produce/producer.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
+import { CustomerLinks } from '../access/customer-link.ts';
 import { inTime } from '../api/in-time.ts';
 
 export interface AuditDeps {
@@ -20,8 +21,12 @@ export interface AuditDeps {
   readonly log: Logger;
   /** For each record, also of those that are too old to be shown. */
   readonly onRecord: (record: AuditRecord) => void;
-  /** The topic was made again: what was told before is void. */
-  readonly onRestart: () => void;
+}
+
+/** What the topic says of what was done, and of who may come in. */
+interface Audited {
+  readonly entries: AuditEntry[];
+  readonly links: CustomerLinks;
 }
 
 type Unwritten = Omit<AuditRecord, 'id' | 'at'>;
@@ -36,41 +41,43 @@ const notDone = 'not done: Kafka did not answer in time';
 /** Who did what: written before it is done, so that nothing is done that is not written. */
 export class Audit {
   readonly #deps: AuditDeps;
-  readonly #follower: Follower;
-  readonly #entries: AuditEntry[];
+  readonly #audited: FollowedTable<Audited>;
   /** When each was written, the oldest first. */
   readonly #seldom = new Map<string, number>();
 
-  private constructor(deps: AuditDeps, follower: Follower, entries: AuditEntry[]) {
+  private constructor(deps: AuditDeps, audited: FollowedTable<Audited>) {
     this.#deps = deps;
-    this.#follower = follower;
-    this.#entries = entries;
+    this.#audited = audited;
   }
 
   static async follow(deps: AuditDeps): Promise<Audit> {
-    const entries: AuditEntry[] = [];
-    const follower = await loadFollower(deps.kafka, {
-      topic: deps.topic,
-      log: deps.log,
-      maxWaitMs: 500,
-      onRecord: ({ value }) => {
-        const entry = decodeAuditEntry(value);
-        if (entry === undefined) return;
-        entries.push(shownEntry(entry));
-        deps.onRecord(entry);
-        if (entries.length > mostShown) entries.shift();
+    const { kafka, topic, log, clock, onRecord } = deps;
+    const audited = followTable(
+      kafka,
+      { topic, log, maxWaitMs: 500 },
+      {
+        create: (): Audited => ({ entries: [], links: new CustomerLinks() }),
+        apply: ({ entries, links }, { value }) => {
+          const record = decodeAuditEntry(value);
+          if (record === undefined) return;
+          entries.push(shownEntry(record));
+          if (entries.length > mostShown) entries.shift();
+          links.apply(record, clock.now());
+          onRecord(record);
+        },
       },
-      onRestart: () => {
-        entries.length = 0;
-        deps.onRestart();
-      },
-    });
-    return new Audit(deps, follower, entries);
+    );
+    await audited.loaded;
+    return new Audit(deps, audited);
   }
 
   /** The newest first. */
   entries(): readonly AuditEntry[] {
-    return this.#entries.toReversed();
+    return this.#audited.current.entries.toReversed();
+  }
+
+  get links(): CustomerLinks {
+    return this.#audited.current.links;
   }
 
   /**
@@ -127,6 +134,6 @@ export class Audit {
   }
 
   stop(): Promise<void> {
-    return this.#follower.stop();
+    return this.#audited.stop();
   }
 }

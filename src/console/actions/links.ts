@@ -6,7 +6,6 @@ import {
   makeLink,
   readLinkDuration,
   revokedLink,
-  type CustomerLinks,
   type IdentityOf,
 } from '../access/customer-link.ts';
 import { operatorOf, whoIs } from '../access/sessions.ts';
@@ -17,8 +16,7 @@ import { ProblemError } from '../api/problem.ts';
 import type { Audit } from './audit.ts';
 
 interface LinkDeps {
-  readonly links: CustomerLinks;
-  readonly audit: Pick<Audit, 'write'>;
+  readonly audit: Pick<Audit, 'write' | 'links'>;
   readonly clock: Clock;
   readonly identityOf: IdentityOf;
 }
@@ -33,10 +31,7 @@ interface Wishes {
 }
 
 /** Links of customers: what the command `console-link` does. */
-export function addLinkActions(
-  api: FastifyInstance,
-  { links, audit, clock, identityOf }: LinkDeps,
-): void {
+export function addLinkActions(api: FastifyInstance, { audit, clock, identityOf }: LinkDeps): void {
   api.get(
     '/links',
     {
@@ -45,7 +40,7 @@ export function addLinkActions(
         response: answer('linkPage'),
       },
     },
-    (): Page<LinkRow> => ({ items: links.working(clock.now(), identityOf) }),
+    (): Page<LinkRow> => ({ items: audit.links.working(clock.now(), identityOf) }),
   );
   api.post<{ Params: OfDestination; Body: Wishes }>(
     '/destinations/:id/links',
@@ -85,7 +80,7 @@ export function addLinkActions(
     async (request) => {
       const who = operatorOf(request);
       const { id } = request.params;
-      const link = links.get(id, clock.now());
+      const link = audit.links.get(id, clock.now());
       if (link === undefined) throw new ProblemError(404, `No link ${id} works.`);
       await audit.write({ ...whoIs(who), ...revokedLink(link) });
       return {};

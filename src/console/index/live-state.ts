@@ -3,8 +3,12 @@ import type { StatusRecord } from '../../event/destination-status.ts';
 import { decodeNotice, type Notice } from '../../event/notice.ts';
 import { isOf, type Identity, type WithUid } from '../../event/uid.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
-import { startFollower, type Follower } from '../../kafka/follow/follower.ts';
-import type { IncomingRecord } from '../../kafka/record.ts';
+import {
+  followTable,
+  newestByKey,
+  type FollowedTable,
+  type TableRules,
+} from '../../kafka/follow/table.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import { followAudienceRecords } from '../../resources/audiences/records.ts';
@@ -51,122 +55,109 @@ export interface LiveStateOptions {
 /** Resolves once all of it is loaded. */
 export async function followLiveState(options: LiveStateOptions): Promise<LiveState> {
   const { kafka, topology, log, clock } = options;
-  const { config, pauses: pausesTopic, notices: noticesTopic, destinationStatus } = topology.topics;
-  const resources = new Map<string, Resource>();
-  const unreadable = new Map<string, string>();
-  /** Of those that cannot be read. */
-  const uids = new Map<string, WithUid>();
-  const sources = new Map<string, string>();
-  const pauses = new Pauses();
-  const audiences = new Map<string, AudienceRecord>();
-  const notices = new Map<string, Notice>();
-  const statuses = new Statuses(clock);
-  const follow = (
-    topic: string,
-    onRecord: (key: string, record: IncomingRecord) => void,
-    clear: () => void,
-  ): Follower =>
-    startFollower(kafka, {
-      topic,
-      log,
-      maxWaitMs: 500,
-      onRecord: (record) => {
-        onRecord(record.key?.toString() ?? '', record);
-      },
-      onRestart: clear,
-    });
-  const followers = [
-    follow(
-      config,
-      (key, { value }) => {
-        const before = resources.get(key);
-        if (before?.kind === 'Source')
-          for (const each of before.writeKeys)
-            // It may have moved to another source, which is written before.
-            if (sources.get(each) === before.id) sources.delete(each);
-        resources.delete(key);
-        unreadable.delete(key);
-        uids.delete(key);
-        if (value === null) return;
-        const read = readResource(key, value.toString());
-        if (typeof read === 'string') {
-          unreadable.set(key, read);
-          uids.set(key, { uid: storedUid(value.toString()) });
-        } else resources.set(key, read);
-        if (typeof read === 'object' && read.kind === 'Source')
-          for (const each of read.writeKeys) sources.set(each, read.id);
-      },
-      () => {
-        for (const map of [resources, unreadable, uids, sources]) map.clear();
-      },
-    ),
-    follow(
-      pausesTopic,
-      (_key, record) => {
-        pauses.apply(record);
-      },
-      () => {
-        pauses.clear();
-      },
-    ),
-    follow(
-      noticesTopic,
-      (key, { value }) => {
-        const notice = decodeNotice(value);
-        if (notice === undefined) notices.delete(key);
-        else notices.set(key, notice);
-      },
-      () => {
-        notices.clear();
-      },
-    ),
-    follow(
-      destinationStatus,
-      (key, { value }) => {
-        statuses.put(key, value);
-      },
-      () => {
-        statuses.clear();
-      },
-    ),
-    followAudienceRecords(kafka, topology, log, (id, record) => {
-      if (record === undefined) audiences.delete(id);
-      else audiences.set(id, record);
-    }),
-  ];
+  const { topics } = topology;
+  const follow = <T, K>(topic: string, rules: TableRules<T, K>): FollowedTable<T, K> =>
+    followTable(kafka, { topic, log, maxWaitMs: 500 }, rules);
+  const config = follow(topics.config, {
+    create: () => new MaskedResources(),
+    apply: (resources, { key, value }) => {
+      resources.put(key?.toString() ?? '', value?.toString() ?? null);
+    },
+  });
+  const pauses = follow(topics.pauses, {
+    create: () => new Pauses(),
+    apply: (table, record) => table.apply(record),
+  });
+  const notices = follow(
+    topics.notices,
+    newestByKey((_, value) => decodeNotice(value)),
+  );
+  const statuses = follow(topics.destinationStatus, {
+    create: () => new Statuses(clock),
+    apply: (table, { key, value }) => {
+      table.put(key?.toString() ?? '', value);
+    },
+  });
+  const audiences = followAudienceRecords(kafka, topology, log);
+  const tables = [config, pauses, notices, statuses, audiences];
   const stop = async (): Promise<void> => {
-    await Promise.all(followers.map((follower) => follower.stop()));
+    await Promise.all(tables.map((table) => table.stop()));
   };
   try {
-    await Promise.all(followers.map(({ loaded }) => loaded));
+    await Promise.all(tables.map(({ loaded }) => loaded));
   } catch (error) {
     await stop();
     throw error;
   }
-  const identityOf = (id: string): Identity | undefined => {
-    const key = recordKey({ kind: 'Destination', id });
-    const resource = resources.get(key);
-    const found = resource?.kind === 'Destination' ? resource : uids.get(key);
-    return found === undefined ? undefined : { id, uid: found.uid };
-  };
+  const identityOf = (id: string): Identity | undefined => config.current.identityOf(id);
   /** What is said of one that was deleted since is shown for as long as it is said. */
   const isPresent = (said: WithUid & { readonly destination: string }): boolean => {
     const present = identityOf(said.destination);
     return present === undefined || isOf(present, said);
   };
   return {
-    resources,
-    unreadable,
-    pauses,
-    audiences,
+    get resources() {
+      return config.current.readable;
+    },
+    get unreadable() {
+      return config.current.unreadable;
+    },
+    get pauses() {
+      return pauses.current;
+    },
+    get audiences() {
+      return audiences.current;
+    },
     identityOf,
-    notices: () => Array.from(notices.values()).filter(isPresent),
-    statuses: () => statuses.all().filter((each) => each.kind === 'worker' || isPresent(each)),
-    sourceOf: (writeKey) => sources.get(writeKey),
+    notices: () => Array.from(notices.current.values()).filter(isPresent),
+    statuses: () =>
+      statuses.current.all().filter((each) => each.kind === 'worker' || isPresent(each)),
+    sourceOf: (writeKey) => config.current.sourceOf(writeKey),
     asOfMs: () =>
-      clock.now() - (performance.now() - Math.min(...followers.map(({ knownAtMs }) => knownAtMs))),
+      clock.now() - (performance.now() - Math.min(...tables.map(({ knownAtMs }) => knownAtMs))),
     stop,
   };
+}
+
+/** The records of the topic `config` as people may see them. */
+class MaskedResources {
+  /** By `<kind>/<id>`, as the others. */
+  readonly readable = new Map<string, Resource>();
+  readonly unreadable = new Map<string, string>();
+  /** Of those that cannot be read. */
+  readonly #uids = new Map<string, WithUid>();
+  /** By write key, the source's id. */
+  readonly #sources = new Map<string, string>();
+
+  put(key: string, value: string | null): void {
+    const before = this.readable.get(key);
+    if (before?.kind === 'Source')
+      for (const each of before.writeKeys)
+        // It may have moved to another source, which is written before.
+        if (this.#sources.get(each) === before.id) this.#sources.delete(each);
+    for (const map of [this.readable, this.unreadable, this.#uids]) map.delete(key);
+    if (value === null) return;
+    const read = readResource(key, value);
+    if (typeof read === 'string') {
+      this.unreadable.set(key, read);
+      this.#uids.set(key, { uid: storedUid(value) });
+      return;
+    }
+    this.readable.set(key, read);
+    if (read.kind === 'Source') for (const each of read.writeKeys) this.#sources.set(each, read.id);
+  }
+
+  /** Undefined: no destination has the id. */
+  identityOf(id: string): Identity | undefined {
+    const key = recordKey({ kind: 'Destination', id });
+    const resource = this.readable.get(key);
+    const found = resource?.kind === 'Destination' ? resource : this.#uids.get(key);
+    return found === undefined ? undefined : { id, uid: found.uid };
+  }
+
+  sourceOf(writeKey: string): string | undefined {
+    return this.#sources.get(writeKey);
+  }
 }
 
 /** Why it cannot be read, as text. */

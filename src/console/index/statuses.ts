@@ -33,10 +33,6 @@ export class Statuses {
     return [...this.#statuses.values()];
   }
 
-  clear(): void {
-    this.#statuses.clear();
-  }
-
   #sweep(): void {
     this.#sweptMs = this.#clock.now();
     const fromMs = this.#sweptMs - forgottenAfterMs;

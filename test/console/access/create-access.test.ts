@@ -23,8 +23,7 @@ function isOpen(env: Record<string, string>): boolean {
     log: silentLogger,
     clock: systemClock,
     identityOf,
-    links: new CustomerLinks(),
-    audit: { tell: () => undefined, tellSeldom: () => undefined },
+    audit: { links: new CustomerLinks(), tell: () => undefined, tellSeldom: () => undefined },
   }).isOpen;
 }
 

@@ -139,6 +139,7 @@ export async function startStand(
     access.audited(record);
   };
   const audit = {
+    links,
     tell,
     tellSeldom: tell,
     write: (entry: Told) => {
@@ -146,7 +147,7 @@ export async function startStand(
       return Promise.resolve('entry');
     },
   };
-  const deps = { log, clock, identityOf, links, audit };
+  const deps = { log, clock, identityOf, audit };
   const access = createAccess({ ...nothing, ...settings }, deps);
   for (const entry of earlier) tell(entry);
   const server = await createConsoleServer({
@@ -162,7 +163,7 @@ export async function startStand(
         const live = { resources: new Map(), identityOf };
         addEventRoutes(api, { explain, live, audit } as unknown as RouteDeps);
       }
-      addLinkActions(api, { links, audit, clock, identityOf });
+      addLinkActions(api, { audit, clock, identityOf });
       if (actions !== undefined) {
         addActions(api, actions);
         return;
