@@ -84,24 +84,6 @@ export function startFollower(kafka: ClusterClient, options: FollowerOptions): F
   return new TopicFollower(kafka, options);
 }
 
-/**
- * Resolves once the follower is loaded. If it cannot be loaded, it is stopped, and this rejects as `loaded`
- * does.
- */
-export async function loadFollower(
-  kafka: ClusterClient,
-  options: FollowerOptions,
-): Promise<Follower> {
-  const follower = startFollower(kafka, options);
-  try {
-    await follower.loaded;
-  } catch (error) {
-    await follower.stop();
-    throw error;
-  }
-  return follower;
-}
-
 const defaultMaxWaitMs = 100;
 const maxBytesPerPartition = 1_048_576;
 const defaultFreshMs = 2_000;

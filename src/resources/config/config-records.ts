@@ -21,20 +21,29 @@ import {
  * changes nothing: the version before it stays in force.
  */
 export class ConfigRecords {
-  readonly index: ConfigIndex = new ConfigIndex();
+  readonly index: ConfigIndex;
   readonly #secretKeys: SecretKeys | undefined;
   readonly #log: Logger;
   /** By record key: resources that exist, of which no version could be read. */
   readonly #unreadable = new Map<string, WithUid>();
   /** Those of resources whose newest version could not be read, whatever is in force instead. */
   readonly #notFollowed = new Set<string>();
+  /** Until all of the topic was read. */
   #loading: Map<string, Versions> | undefined = new Map<string, Versions>();
   /** Characters of versions that were collected since the superseded ones were dropped last. */
   #collected = 0;
   #wrongKey: PostriderError | undefined;
 
-  /** @param secretKeys undefined: nobody here needs secrets, and a mask stands in the place of each */
-  constructor(secretKeys: SecretKeys | undefined, log: Logger) {
+  /**
+   * @param secretKeys undefined: nobody here needs secrets, and a mask stands in the place of each
+   * @param index what is in force until the loading is finished: of a topic that was made again, what was known before
+   */
+  constructor(
+    secretKeys: SecretKeys | undefined,
+    log: Logger,
+    index: ConfigIndex = new ConfigIndex(),
+  ) {
+    this.index = index;
     this.#secretKeys = secretKeys;
     this.#log = log;
   }
@@ -69,16 +78,6 @@ export class ConfigRecords {
     return changed ? name : undefined;
   }
 
-  /** True at the start and after `restart`, until `finishLoading`. */
-  get isLoading(): boolean {
-    return this.#loading !== undefined;
-  }
-
-  /** Everything comes anew from another topic. Until that is loaded, what was known stays in force. */
-  restart(): void {
-    this.#loading = new Map<string, Versions>();
-  }
-
   /**
    * Ends the loading and returns what changed by it. Records are decoded now: after a key rotation the topic
    * holds, until it is compacted, old versions that nobody can read any more, and nobody needs to.
@@ -87,8 +86,6 @@ export class ConfigRecords {
     const loading = this.#loading ?? new Map<string, Versions>();
     this.#loading = undefined;
     const gone = this.index.names().filter((name) => !loading.has(recordKey(name)));
-    this.#unreadable.clear();
-    this.#notFollowed.clear();
     const put = [...loading.values()].map(({ name, values }) => this.#put(name, values));
     const unreadable = put.find(({ failure }) => failure?.code === 'secret-unreadable');
     this.#wrongKey = put.some(({ opened }) => opened) ? undefined : unreadable?.failure;

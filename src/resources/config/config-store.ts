@@ -1,8 +1,8 @@
 import { PostriderError } from '../../errors.ts';
-import { startFollower } from '../../kafka/follow/follower.ts';
+import { followTable } from '../../kafka/follow/table.ts';
 import { nameOfDestination } from '../notice-hook.ts';
 import { ConfigRecords } from './config-records.ts';
-import type { Config, ConfigChange } from './config.ts';
+import type { Config } from './config.ts';
 import type { ConfigTopicAccess } from './config-topic.ts';
 import type { SecretKeys } from './secrets.ts';
 
@@ -16,46 +16,30 @@ export interface ConfigOptions extends ConfigTopicAccess {
  * @throws PostriderError `secret-unreadable` if no secret in it can be read with these keys
  */
 export async function startConfig(options: ConfigOptions): Promise<Config> {
-  const { kafka, topology, log } = options;
-  const records = new ConfigRecords(options.secretKeys, log);
-  const listeners: ((change: ConfigChange) => void)[] = [];
-  const announce = (change: ConfigChange): void => {
-    for (const listener of listeners) listener(change);
-  };
-  const settle = (): void => {
-    if (records.isLoading) records.finishLoading().forEach(announce);
-  };
-  const follower = startFollower(kafka, {
-    topic: topology.topics.config,
-    onRecord: ({ key, value }) => {
-      const change = records.accept(key?.toString() ?? '', value?.toString() ?? null);
-      if (change !== undefined) announce(change);
+  const { kafka, topology, log, secretKeys } = options;
+  const table = followTable(
+    kafka,
+    { topic: topology.topics.config, log },
+    {
+      create: (former: ConfigRecords | undefined) =>
+        new ConfigRecords(secretKeys, log, former?.index),
+      apply: (records, { key, value }) =>
+        records.accept(key?.toString() ?? '', value?.toString() ?? null),
+      complete: (records) => records.finishLoading(),
     },
-    onRestart: () => {
-      records.restart();
-      // Rejects only when it is stopped.
-      follower.caughtUp().then(settle, () => undefined);
-    },
-    log,
-  });
-  try {
-    await follower.loaded;
-    settle();
-    const { wrongKey } = records;
-    if (wrongKey !== undefined)
-      throw new PostriderError(
-        'secret-unreadable',
-        `no stored secret can be read: ${wrongKey.message}`,
-      );
-  } catch (error) {
-    await follower.stop();
-    throw error;
+  );
+  await table.loaded;
+  const { index, wrongKey } = table.current;
+  if (wrongKey !== undefined) {
+    await table.stop();
+    throw new PostriderError(
+      'secret-unreadable',
+      `no stored secret can be read: ${wrongKey.message}`,
+    );
   }
-
-  const { index } = records;
   return {
     get offset() {
-      return follower.position();
+      return table.position();
     },
     sourceByWriteKey: (writeKey) => index.sourceByWriteKey(writeKey),
     source: (id) => index.source(id),
@@ -63,19 +47,16 @@ export async function startConfig(options: ConfigOptions): Promise<Config> {
     destinations: () => index.destinations(),
     noticeHooks: () => index.noticeHooks(),
     destinationsOf: (sourceId) => index.destinationsOf(sourceId),
-    isUnreadable: (id) => records.isUnreadable(nameOfDestination(id)),
-    uidOf: (id) => (index.destination(id) ?? records.unreadable(nameOfDestination(id)))?.uid,
+    isUnreadable: (id) => table.current.isUnreadable(nameOfDestination(id)),
+    uidOf: (id) => (index.destination(id) ?? table.current.unreadable(nameOfDestination(id)))?.uid,
     onChange: (listener) => {
-      listeners.push(listener);
+      table.onChange(listener);
     },
     get notFollowed() {
-      return records.notFollowed;
+      return table.current.notFollowed;
     },
-    isFresh: () => follower.isFresh() && !records.isLoading,
-    caughtUp: async () => {
-      await follower.caughtUp();
-      settle();
-    },
-    stop: () => follower.stop(),
+    isFresh: () => table.isFresh(),
+    caughtUp: () => table.caughtUp(),
+    stop: () => table.stop(),
   };
 }

@@ -1,11 +1,11 @@
 import { PostriderError } from '../../errors.ts';
 import { withAdmin } from '../../kafka/admin.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
-import { loadFollower } from '../../kafka/follow/follower.ts';
+import { followTable, newestByKey } from '../../kafka/follow/table.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Topology } from '../../topology.ts';
 import { missingTopics } from '../require-topics.ts';
-import { collectStored, type StoredResource, type StoredResources } from './stored-resources.ts';
+import { decodeStored, type StoredResources } from './stored-resources.ts';
 
 export interface ConfigTopicAccess {
   readonly kafka: KafkaClient;
@@ -32,27 +32,24 @@ export interface FollowedResources {
 export async function followStoredResources(access: ConfigTopicAccess): Promise<FollowedResources> {
   const { kafka, topology, log } = access;
   await requireTopic(kafka, topology.topics.config);
-  const stored = new Map<string, StoredResource>();
-  const follower = await loadFollower(kafka, {
-    topic: topology.topics.config,
-    onRecord: ({ key, value }) => {
-      collectStored(stored, key?.toString() ?? '', value?.toString() ?? null);
-    },
-    onRestart: () => {
-      stored.clear();
-    },
-    log,
-  });
+  const table = followTable(
+    kafka,
+    { topic: topology.topics.config, log },
+    newestByKey((key, value) => decodeStored(key, value.toString())),
+  );
+  await table.loaded;
   return {
-    resources: stored,
+    get resources() {
+      return table.current;
+    },
     get offset() {
-      return follower.position();
+      return table.position();
     },
     fresh: async () => {
-      if (!follower.isFresh()) await follower.caughtUp();
+      if (!table.isFresh()) await table.caughtUp();
     },
-    caughtUp: () => follower.caughtUp(),
-    stop: () => follower.stop(),
+    caughtUp: () => table.caughtUp(),
+    stop: () => table.stop(),
   };
 }
 

@@ -1,4 +1,4 @@
-import { startFollower } from '../../kafka/follow/follower.ts';
+import { followTable } from '../../kafka/follow/table.ts';
 import type { Producer } from '../../kafka/produce/producer.ts';
 import type { ConfigTopicAccess } from './config-topic.ts';
 import { requireTopics } from '../require-topics.ts';
@@ -26,21 +26,21 @@ export async function rotateSecrets(options: RotateOptions): Promise<Rotated> {
   const { kafka, topology, log, producer, secretKeys } = options;
   const topic = topology.topics.config;
   await requireTopics(kafka, [{ name: topic }]);
-  const rotation = new Rotation(secretKeys);
-  const follower = startFollower(kafka, {
-    topic,
-    onRecord: ({ key, value }) => {
-      rotation.accept(key?.toString() ?? '', value?.toString() ?? null);
+  const table = followTable(
+    kafka,
+    { topic, log },
+    {
+      create: () => new Rotation(secretKeys),
+      apply: (rotation, { key, value }) => {
+        rotation.accept(key?.toString() ?? '', value?.toString() ?? null);
+      },
     },
-    onRestart: () => {
-      rotation.restart();
-    },
-    log,
-  });
+  );
   const rewritten = new Set<string>();
   try {
     for (;;) {
-      await follower.caughtUp();
+      await table.caughtUp();
+      const rotation = table.current;
       const { rewrites, unreadable } = rotation.plan();
       if (rewrites.length === 0) return { rewritten: [...rewritten], unreadable };
       rotation.begin(rewrites);
@@ -48,6 +48,6 @@ export async function rotateSecrets(options: RotateOptions): Promise<Rotated> {
       for (const { key } of rewrites) rewritten.add(key);
     }
   } finally {
-    await follower.stop();
+    await table.stop();
   }
 }

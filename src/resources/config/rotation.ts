@@ -51,13 +51,6 @@ export class Rotation {
     this.#versions.set(key, value);
   }
 
-  /** The topic was deleted and created again. */
-  restart(): void {
-    this.#versions.clear();
-    this.#written.clear();
-    this.#undone.clear();
-  }
-
   plan(): RotationPlan {
     const rewrites: Rewrite[] = [];
     const unreadable: string[] = [];

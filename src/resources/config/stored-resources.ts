@@ -5,7 +5,6 @@ import type { Resource } from '../resource.ts';
 import {
   decodeResource,
   parseRecordKey,
-  recordKey,
   storedUid,
   type ResourceName,
   type SealedResource,
@@ -19,18 +18,6 @@ export interface StoredResource extends WithUid {
 
 /** By record key, `<kind>/<id>`. Needs no key: secrets stay sealed. */
 export type StoredResources = ReadonlyMap<string, StoredResource>;
-
-/** Processes one record of the topic; later records win. */
-export function collectStored(
-  stored: Map<string, StoredResource>,
-  key: string,
-  value: string | null,
-): void {
-  const name = parseRecordKey(key);
-  if (name === undefined) return;
-  if (value === null) stored.delete(recordKey(name));
-  else stored.set(recordKey(name), decode(name, value));
-}
 
 /** Resources of one kind, by id, including those that this version cannot read. */
 export function ofKind(stored: StoredResources, kind: ResourceName['kind']): StoredResource[] {
@@ -63,7 +50,10 @@ export function notStored(what: string, id: string, known: readonly string[]): P
   return new PostriderError('not-found', `there is no ${what} ${id}${others}`);
 }
 
-function decode(name: ResourceName, value: string): StoredResource {
+/** Undefined: the record is of a kind that this version does not know. */
+export function decodeStored(key: string, value: string): StoredResource | undefined {
+  const name = parseRecordKey(key);
+  if (name === undefined) return undefined;
   const uid = storedUid(value);
   try {
     return { name, uid, sealed: decodeResource(name, value) };

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
-  loadFollower,
   startFollower,
   type Follower,
   type FollowerOptions,
@@ -445,7 +444,7 @@ describe('a follower', { concurrency: true }, () => {
   test('says that it has no right to its topic', async (t) => {
     const scene = followed(1);
     scene.brokers.topicErrors.set(topic, 'TOPIC_AUTHORIZATION_FAILED');
-    const loaded = loadFollower(scene.brokers, {
+    const { loaded } = startFollower(scene.brokers, {
       topic,
       log: scene.log,
       onRecord: () => undefined,
@@ -466,7 +465,7 @@ describe('a follower', { concurrency: true }, () => {
     };
     scene.brokers.before = refuse;
     const options = { topic, log: scene.log, onRecord: () => undefined };
-    await assert.rejects(loadFollower(scene.brokers, options), told);
+    await assert.rejects(startFollower(scene.brokers, options).loaded, told);
     scene.brokers.before = () => undefined;
     const follower = scene.follow(t);
     await follower.loaded;

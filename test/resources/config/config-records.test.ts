@@ -210,25 +210,23 @@ test('a key that reads none of the secrets is known to be wrong', () => {
   assert.equal(load(mixed).records.wrongKey, undefined);
 });
 
-test('when the topic is made anew, the old resources hold until the new ones are loaded', () => {
-  const { records } = load([
+test('when the topic is made anew, what stays the same stays the same object, and the rest is said', () => {
+  const { index } = load([
     recordOf(exampleSource()),
     recordOf(exampleDestination()),
     recordOf(exampleDestination({ id: 'gone' })),
-  ]);
-  const kept = records.index.destination('crm');
-  records.restart();
-  assert.equal(records.isLoading, true);
-  records.accept(...recordOf(exampleDestination()));
-  records.accept(...recordOf(exampleSource({ name: 'New' })));
-  assert.equal(records.index.source('shop')?.name, 'Web shop');
-  assert.ok(records.index.destination('gone'));
+  ]).records;
+  const kept = index.destination('crm');
+  const anew = new ConfigRecords(exampleKeys, silentLogger, index);
+  anew.accept(...recordOf(exampleDestination()));
+  anew.accept(...recordOf(exampleSource({ name: 'New' })));
+  assert.equal(index.source('shop')?.name, 'Web shop');
+  assert.ok(index.destination('gone'));
 
-  const changes = records.finishLoading().map(recordKey);
+  const changes = anew.finishLoading().map(recordKey);
   assert.deepEqual(changes, ['Destination/gone', 'Source/shop']);
-  assert.equal(records.isLoading, false);
-  assert.equal(records.index.destination('crm'), kept);
-  assert.equal(records.index.destination('gone'), undefined);
+  assert.equal(index.destination('crm'), kept);
+  assert.equal(index.destination('gone'), undefined);
 });
 
 test('old versions that a former key encrypted disturb nobody', () => {
@@ -248,8 +246,7 @@ test('old versions that a former key encrypted disturb nobody', () => {
 });
 
 test('of a long history, only what may be in force is held while it is loaded', () => {
-  const { records } = loadWith(exampleKeys, []);
-  records.restart();
+  const records = new ConfigRecords(exampleKeys, silentLogger);
   const id = 'routed';
   const topic = [
     recordOf(exampleDestination({ name: 'superseded' })),
