@@ -2,7 +2,6 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { PostriderError } from '../../errors.ts';
 import { addressRefusedCode, dnsErrorCode } from '../outcome.ts';
-import { translatedAddress, wellKnownPrefix, type TranslationPrefix } from './nat64.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -67,7 +66,7 @@ function isGlobalUnicast({ parts }: ipaddr.IPv6): boolean {
   return ((parts[0] ?? 0) & 0xe000) === 0x2000;
 }
 
-/** Under any prefix, an interface identifier 0000:5efe (or with its u and g bits set) ends in an IPv4 address. */
+/** An interface identifier 0000:5efe (or with its u and g bits set) ends in an IPv4 address, under any prefix. */
 function isIsatap({ parts }: ipaddr.IPv6): boolean {
   return ((parts[4] ?? 0) & 0xfcff) === 0 && parts[5] === 0x5efe;
 }
@@ -94,9 +93,66 @@ function parseNetwork(text: string): [Address, number] {
 /** Number of bits that precede the IPv4 address in ::ffff:0:0/96. */
 const mappedBits = 96;
 
+/**
+ * The prefix of addresses that lead to IPv4. In a network with IPv6 alone, DNS64 answers for a host that has IPv4 alone
+ * with an IPv6 address, and NAT64 leads connections to the IPv4 address that it contains (RFC 6146, RFC 6147).
+ */
+export interface TranslationPrefix {
+  readonly bytes: readonly number[];
+  readonly bits: number;
+}
+
+/** The bytes of the IPv4 address, for each length of a prefix; byte 8 is left out, and 0 (RFC 6052 §2.2). */
+const ipv4BytesAt: Readonly<Record<number, readonly number[]>> = {
+  32: [4, 5, 6, 7],
+  40: [5, 6, 7, 9],
+  48: [6, 7, 9, 10],
+  56: [7, 9, 10, 11],
+  64: [9, 10, 11, 12],
+  96: [12, 13, 14, 15],
+};
+
+/** 64:ff9b::/96, which every network may use (RFC 6052 §2.1). */
+const wellKnownPrefix: TranslationPrefix = {
+  bytes: ipaddr.parse('64:ff9b::').toByteArray(),
+  bits: 96,
+};
+
+/** The IPv4 address that a connection to the IPv6 address leads to; `undefined`: it leads to itself. */
+function translatedAddress(
+  address: ipaddr.IPv6,
+  prefixes: readonly TranslationPrefix[],
+): ipaddr.IPv4 | undefined {
+  const bytes = address.toByteArray();
+  const prefix = prefixes.find(
+    (each) =>
+      each.bytes.slice(0, each.bits / 8).every((byte, at) => byte === bytes[at]) &&
+      (each.bits === 96 || bytes[8] === 0),
+  );
+  return prefix && ipv4In(bytes, prefix.bits);
+}
+
+/** The addresses of `ipv4only.arpa`, which has IPv4 addresses only (RFC 7050). */
+const probedAddresses = new Set(['192.0.0.170', '192.0.0.171']);
+
+/** The prefixes that these IPv6 addresses of `ipv4only.arpa` were made with. */
+export function prefixesIn(addresses: readonly string[]): TranslationPrefix[] {
+  return addresses.flatMap((address) => {
+    const bytes = ipaddr.parse(address).toByteArray();
+    const bits = Object.keys(ipv4BytesAt)
+      .map(Number)
+      .find((each) => probedAddresses.has(ipv4In(bytes, each).toString()));
+    return bits === undefined ? [] : { bytes, bits };
+  });
+}
+
+function ipv4In(bytes: readonly number[], bits: number): ipaddr.IPv4 {
+  return new ipaddr.IPv4((ipv4BytesAt[bits] ?? []).map((at) => bytes[at] ?? 0));
+}
+
 const remedy = 'not a public address; DELIVERY_ALLOW_NETWORKS can allow it';
 
-/** Permanent, because the URL itself has the address. */
+/** An error that is permanent, because the URL itself has the address. */
 export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
   readonly code: string = addressRefusedCode;
@@ -107,7 +163,7 @@ export class AddressRefusedError extends Error {
 }
 
 /**
- * For one attempt only: a name that has a private address for a moment (a blocking name server, a parking
+ * An error that fails one attempt only: a name that has a private address for a moment (a blocking name server, a parking
  * page) may have a public one the next time.
  */
 export class NameRefusedError extends Error {

@@ -5,25 +5,27 @@ import type { buildConnector } from 'undici';
 import type { SteadyClock } from '../../ops/clock.ts';
 import { AddressRefusedError } from './address-guard.ts';
 import type { AddressGuard } from './address-guard.ts';
-import { limitAge } from './age-limit.ts';
-import { limitAnswers } from './answer-limit.ts';
-import { parserOf } from './answer-parser.ts';
-import type { Caller, Connections } from './connections.ts';
 import type { Deadlines, Timed } from './deadlines.ts';
 import { guardedLookup, refusal } from './guarded-lookup.ts';
-import type { IdleConnections } from './idle-connections.ts';
+import { IdleConnections, KeptConnection } from './idle-connections.ts';
 import type { NameResolver } from './name-resolver.ts';
-import { TlsOpener } from './tls-opener.ts';
+import { TlsOpener } from './tls.ts';
+import { adjustParser } from './undici-parser.ts';
 
 export interface ConnectorOptions {
+  /** The time for the whole attempt: name, connection, request and answer. */
   readonly timeoutMs: number;
-  readonly clock: SteadyClock;
   readonly guard: AddressGuard;
   readonly resolver: NameResolver;
-  readonly connections: Connections;
-  readonly idle: IdleConnections;
-  /** After `timeoutMs`. */
-  readonly deadlines: Deadlines;
+  readonly clock: SteadyClock;
+  /** So many open connections that none is kept after its answer; 10,000 by default. */
+  readonly maxKept?: number;
+}
+
+/** The request that a connection is opened for. */
+export interface Caller {
+  /** The TCP connection was accepted; TLS may still be missing. */
+  isReached: boolean;
 }
 
 type Callback = buildConnector.Callback;
@@ -41,33 +43,64 @@ const addressShare = 0.25;
  * for its whole time.
  */
 const probeAfterMs = 15_000;
+/**
+ * Busy connections are bounded by the requests in flight. Idle ones would be bounded only by time: 5,000
+ * endpoints with bursts of 64 requests could leave 320,000. Each costs about 11 KB, more with TLS.
+ */
+const maxKeptConnections = 10_000;
 
 /**
- * Connects only to addresses that the guard allows. Node does not call `lookup` for a literal address, so
- * that is checked before. A name's addresses are checked after resolving, and connected to as they were
+ * Opens the connections of a sender, only to addresses that the guard allows. Node does not call `lookup` for a literal
+ * address, so that is checked before. A name's addresses are checked after resolving, and connected to as they were
  * checked, so that a name server that changes its answer gains nothing. The address of the connected socket
  * is checked before anything is written to it.
  */
 export class Connector {
+  /**
+   * The request that is being passed to undici. If undici has no connection for it, it opens one during that
+   * call.
+   */
+  caller: Caller | undefined = undefined;
   readonly #options: ConnectorOptions;
+  readonly #maxKept: number;
+  readonly #deadlines: Deadlines;
   readonly #tls: TlsOpener;
   readonly #lookup: LookupFunction;
   readonly #opening = new Set<Opening>();
+  readonly #idle: IdleConnections;
+  #open = 0;
+  #isStarting = false;
 
-  constructor(options: ConnectorOptions) {
+  /** @param deadlines after `timeoutMs` of the options */
+  constructor(options: ConnectorOptions, deadlines: Deadlines) {
     this.#options = options;
+    this.#maxKept = options.maxKept ?? maxKeptConnections;
+    this.#deadlines = deadlines;
     this.#tls = new TlsOpener(options.clock);
     this.#lookup = guardedLookup(options.guard, options.resolver);
+    this.#idle = new IdleConnections(options.clock);
+  }
+
+  /** So many connections are open that each is closed after its answer. */
+  get areMany(): boolean {
+    return this.#open >= this.#maxKept;
+  }
+
+  /**
+   * True while undici handles a new connection, when it writes the first request to it, or the failure to
+   * open one, when it fails that request. Whatever happens to a request at another time happens on a
+   * connection that was used before.
+   */
+  get isStarting(): boolean {
+    return this.#isStarting;
   }
 
   readonly connect: buildConnector.connector = (target, callback) => {
-    const { guard, connections, clock, deadlines } = this.#options;
+    const { guard, timeoutMs, clock } = this.#options;
     const { hostname: host, protocol } = target;
     if (isIP(host) !== 0 && !guard.allows(host)) {
       process.nextTick(() => {
-        connections.failed(() => {
-          callback(new AddressRefusedError(host), null);
-        });
+        this.#tellUndici(callback, new AddressRefusedError(host), null);
       });
       return;
     }
@@ -76,7 +109,7 @@ export class Connector {
       host,
       port: Number(target.port) || (isEncrypted ? 443 : 80),
       lookup: this.#lookup,
-      autoSelectFamilyAttemptTimeout: Math.ceil(this.#options.timeoutMs * addressShare),
+      autoSelectFamilyAttemptTimeout: Math.ceil(timeoutMs * addressShare),
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: probeAfterMs,
@@ -85,9 +118,9 @@ export class Connector {
     const encrypted = isEncrypted ? this.#tls.open(tcp, isIP(host) === 0) : undefined;
     const plain = { ...tcp, highWaterMark: 65_536 };
     const socket = encrypted ?? connectTcp(plain);
-    const opening = new Opening(origin, socket, connections.caller, callback, this.#ended);
+    const opening = new Opening(origin, socket, this.caller, callback, this.#ended);
     this.#opening.add(opening);
-    deadlines.add(opening, clock.steadyNow());
+    this.#deadlines.add(opening, clock.steadyNow());
     // Before Node's own listener, which begins the handshake.
     socket.prependOnceListener('connect', () => {
       const address = opening.reached(host, guard);
@@ -100,31 +133,44 @@ export class Connector {
   };
 
   close(): void {
+    this.#idle.close();
     for (const { socket } of this.#opening) socket.destroy();
   }
 
   readonly #ended = (opening: Opening, error: Error | null): void => {
-    const { clock, connections, deadlines, idle } = this.#options;
     const { socket, callback } = opening;
     this.#opening.delete(opening);
-    if (!opening.isLate) deadlines.remove(opening);
-    if (error !== null) {
-      connections.failed(() => {
-        callback(error, null);
-      });
-      return;
-    }
+    if (!opening.isLate) this.#deadlines.remove(opening);
+    if (error === null) this.#opened(socket, opening.origin, callback);
+    else this.#tellUndici(callback, error, null);
+  };
+
+  #opened(socket: Socket, origin: string, callback: Callback): void {
     limitAnswers(socket);
     // An alert behind the handshake, such as that a client certificate is missing, would be followed by the end of the
     // connection, which undici would take for what happened.
     socket.once('error', () => socket.destroy());
-    connections.opened(socket, () => {
-      callback(null, socket);
+    this.#open += 1;
+    socket.once('close', this.#closed);
+    this.#tellUndici(callback, null, socket);
+    const kept = new KeptConnection(this.#idle, socket, origin);
+    if (!adjustParser(socket, kept)) return;
+    socket.once('close', () => {
+      kept.becameBusy();
     });
-    const parser = parserOf(socket);
-    if (parser === undefined) return;
-    const oldMs = limitAge(socket, parser, clock);
-    idle.watch(socket, parser, opening.origin, oldMs);
+  }
+
+  #tellUndici(callback: Callback, ...result: Parameters<Callback>): void {
+    this.#isStarting = true;
+    try {
+      callback(...result);
+    } finally {
+      this.#isStarting = false;
+    }
+  }
+
+  readonly #closed = (): void => {
+    this.#open -= 1;
   };
 }
 
@@ -187,4 +233,31 @@ class Opening implements Timed {
 
 function connectionLost(host: string): Error {
   return Object.assign(new Error(`${host} closed the connection`), { code: 'ECONNRESET' });
+}
+
+/**
+ * 64 KB of body in chunks of one byte, each of which takes six bytes, and a head. No reasonable answer takes
+ * more.
+ */
+const maxRawBytes = 524_288;
+
+/**
+ * undici counts names and values of headers, and we count the body. Nothing counts status lines, empty lines
+ * before them and chunk extensions, which would be read until the deadline. So this counts the bytes that
+ * arrive without a request in between. At most twice the limit passes.
+ */
+function limitAnswers(socket: Socket): void {
+  let sentBytes = 0;
+  let fromBytes = 0;
+  socket.on('readable', () => {
+    const { bytesRead } = socket;
+    if (bytesRead - fromBytes <= maxRawBytes) return;
+    // Read seldom, because Node computes the value each time.
+    const { bytesWritten } = socket;
+    if (bytesWritten === sentBytes) {
+      const message = `an answer of more than ${maxRawBytes} bytes, most of them neither header nor body`;
+      socket.destroy(new errors.HeadersOverflowError(message));
+    }
+    [fromBytes, sentBytes] = [bytesRead, bytesWritten];
+  });
 }

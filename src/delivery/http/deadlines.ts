@@ -28,7 +28,7 @@ export class Deadlines {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** `nowMs` is the clock's steady one. */
+  /** @param nowMs by the steady clock */
   add(timed: Timed, nowMs: number): void {
     timed.deadlineMs = nowMs + this.#timeoutMs;
     timed.earlier = this.#last;
@@ -39,7 +39,7 @@ export class Deadlines {
     this.#timer ??= this.#clock.after(this.#timeoutMs, this.#expire);
   }
 
-  /** To be called once for each `add`, unless the deadline has passed. */
+  /** Must be called once for each `add`, unless the deadline has passed. */
   remove(timed: Timed): void {
     if (timed.earlier === undefined) this.#first = timed.later;
     else timed.earlier.later = timed.later;
@@ -66,5 +66,29 @@ export class Deadlines {
     if (this.#first === undefined) return;
     const leftMs = Math.max(this.#first.deadlineMs - nowMs, granularityMs);
     this.#timer = this.#clock.after(leftMs, this.#expire);
+  };
+}
+
+/**
+ * A clock whose timers fire only after pending input was read. After a stall (a suspended machine, a used-up
+ * share of CPU) Node may call overdue timers before it reads its sockets, and answers that came in time would
+ * count as missing.
+ */
+export function unhurried(clock: SteadyClock): SteadyClock {
+  return {
+    now: () => clock.now(),
+    steadyNow: () => clock.steadyNow(),
+    after: (delayMs, callback) => {
+      let afterReading: NodeJS.Immediate | undefined;
+      const timer = clock.after(delayMs, () => {
+        afterReading = setImmediate(callback);
+      });
+      return {
+        cancel: () => {
+          timer.cancel();
+          clearImmediate(afterReading);
+        },
+      };
+    },
   };
 }

@@ -1,16 +1,13 @@
 import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
-import { AddressRefusedError, NameRefusedError } from './address-guard.ts';
+import { AddressRefusedError, NameRefusedError, prefixesIn } from './address-guard.ts';
 import type { AddressGuard } from './address-guard.ts';
 import type { NameResolver } from './name-resolver.ts';
-import { PrefixDiscovery } from './nat64.ts';
 
 /** A `lookup` for Node's sockets that resolves names only to addresses that the guard allows. */
 export function guardedLookup(guard: AddressGuard, resolver: NameResolver): LookupFunction {
-  const discovery = new PrefixDiscovery(resolver, (prefixes) => {
-    guard.setPrefixes(prefixes);
-  });
+  const discovery = new PrefixDiscovery(resolver, guard);
   return (hostname, options, callback) => {
     const name = withoutRoot(hostname);
     const reply = (error: Error | null, addresses: readonly LookupAddress[]): void => {
@@ -41,7 +38,7 @@ export function guardedLookup(guard: AddressGuard, resolver: NameResolver): Look
   };
 }
 
-/** What is wrong with a host that led to this address. */
+/** The error for a host that led to this address. */
 export function refusal(host: string, address: string): Error {
   const isSaidByUrl = isIP(host) !== 0 || isLocalhost(host);
   return isSaidByUrl ? new AddressRefusedError(address) : new NameRefusedError(host, address);
@@ -67,3 +64,38 @@ const loopbackAddresses: readonly LookupAddress[] = [
   { address: '127.0.0.1', family: 4 },
   { address: '::1', family: 6 },
 ];
+
+/**
+ * The name that only has IPv4 addresses, known to everybody: what DNS64 makes of them shows its prefix
+ * (RFC 7050).
+ */
+const probedName = 'ipv4only.arpa';
+
+/** Asks the name servers which prefixes they use for NAT64, and tells the guard. */
+class PrefixDiscovery {
+  readonly #resolver: NameResolver;
+  readonly #guard: AddressGuard;
+  #hasAnswer = false;
+
+  constructor(resolver: NameResolver, guard: AddressGuard) {
+    this.#resolver = resolver;
+    this.#guard = guard;
+  }
+
+  /**
+   * Calls back once the prefixes are known, so at once after the first answer. Asks again each time, because
+   * the resolver keeps the answer. A failure changes nothing.
+   */
+  refresh(callback: () => void): void {
+    const isFirst = !this.#hasAnswer;
+    this.#resolver.resolve(probedName, (error, addresses) => {
+      this.#hasAnswer = true;
+      if (error === null) {
+        const ipv6 = addresses.filter(({ family }) => family === 6);
+        this.#guard.setPrefixes(prefixesIn(ipv6.map(({ address }) => address)));
+      }
+      if (isFirst) callback();
+    });
+    if (!isFirst) callback();
+  }
+}

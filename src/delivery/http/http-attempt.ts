@@ -1,10 +1,10 @@
 import { errors } from 'undici';
 import type { Dispatcher } from 'undici';
 import type { SteadyClock } from '../../ops/clock.ts';
-import { answeredStatus } from './answer-parser.ts';
-import type { Caller, Connections } from './connections.ts';
+import type { Caller, Connector } from './connector.ts';
 import type { Deadlines, Timed } from './deadlines.ts';
 import type { Occupant } from './origin-connections.ts';
+import { answeredStatus } from './undici-parser.ts';
 import {
   deliveredDespite,
   deliveredWith,
@@ -29,11 +29,12 @@ const maxAnswerBytes = 65_536;
  */
 const maxInterimAnswers = 64;
 
-/** The part that all attempts of one sender share. */
+/** The sender, as its attempts see it. */
 export interface AttemptContext {
   readonly clock: SteadyClock;
   readonly deadlines: Deadlines;
-  readonly connections: Connections;
+  readonly connector: Connector;
+  /** Sends the request once more, on a new connection. */
   sendAgain(attempt: HttpAttempt): void;
 }
 
@@ -65,7 +66,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   /** The beginning of the body of an answer that is not a success. */
   #answer: Buffer | undefined = undefined;
   #settled = false;
-  /** Of the whole answer, until it is told. */
+  /** The outcome of the whole answer, until it is told. */
   #answered: Outcome | undefined = undefined;
   #answeredAfterMs = 0;
 
@@ -86,7 +87,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     this.isReached = true;
-    this.#isFirstOnConnection = this.#context.connections.isStarting;
+    this.#isFirstOnConnection = this.#context.connector.isStarting;
     // While the connection was being made the deadline has passed, perhaps in a process that stood still, whose
     // overdue timers come after this. What is sent now could follow the word that its user was deleted.
     const isLate = this.#context.clock.steadyNow() >= this.deadlineMs;
@@ -171,7 +172,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     this.#controller?.abort(cut);
   }
 
-  /** Its head says so: whatever comes behind it, the endpoint has the event. */
+  /** The head of the answer says so: whatever comes behind it, the endpoint has the event. */
   get #isTaken(): boolean {
     return this.#status >= 200 && this.#status < 300;
   }
@@ -188,18 +189,18 @@ export class HttpAttempt implements Occupant, Caller, Timed {
    * the answer to this request.
    */
   #failedOnKeptConnection(error: Error): boolean {
-    if (this.#isFirstOnConnection || this.#context.connections.isStarting) return false;
+    if (this.#isFirstOnConnection || this.#context.connector.isStarting) return false;
     if (isConnectionLoss(error)) return !this.#hasAnswerBegun;
     return this.#status === 0 && isNotHttp(error);
   }
 
   /**
-   * How far the attempt was when an error came. An error that comes while no connection is being made is not
+   * The attempt's progress when an error came. An error that comes while no connection is being made is not
    * a failure to connect.
    */
   #progress(): Progress {
     if (this.#status !== 0) return 'answering';
-    return this.isReached || !this.#context.connections.isStarting ? 'reached' : 'unreached';
+    return this.isReached || !this.#context.connector.isStarting ? 'reached' : 'unreached';
   }
 
   #outcome(): Outcome {
@@ -223,7 +224,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     if (this.#finish()) this.#tell(outcome, this.#tookMs());
   }
 
-  /** False: its outcome is known already. */
+  /** @returns false if the outcome is known already */
   #finish(): boolean {
     if (this.#settled) return false;
     this.#context.deadlines.remove(this);
@@ -231,7 +232,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     return true;
   }
 
-  /** To be called once, after `#finish`. */
+  /** Must be called once, after `#finish`. */
   #tell(outcome: Outcome, tookMs: number): void {
     this.sending.settled(outcome, this.#endpointIndex, tookMs);
   }

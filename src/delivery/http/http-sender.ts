@@ -1,35 +1,18 @@
 import type { SteadyClock } from '../../ops/clock.ts';
 import { AddressGuard } from './address-guard.ts';
-import { Connections } from './connections.ts';
 import { Connector } from './connector.ts';
-import { Deadlines } from './deadlines.ts';
+import type { ConnectorOptions } from './connector.ts';
+import { Deadlines, unhurried } from './deadlines.ts';
 import { HttpAttempt } from './http-attempt.ts';
 import type { AttemptContext } from './http-attempt.ts';
-import { IdleConnections, longestIdleMs } from './idle-connections.ts';
-import { CachingResolver, type NameResolver } from './name-resolver.ts';
+import { longestIdleMs } from './idle-connections.ts';
+import { CachingResolver } from './name-resolver.ts';
 import { OriginConnections } from './origin-connections.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
 import type { Sender, Sending } from '../sender.ts';
-import { unhurried } from './unhurried-clock.ts';
 
 /** 16 KB of names and values, which is Node's own limit, plus what `countHeaders` adds for 128 headers. */
 const maxHeadBytes = 24_576;
-
-/**
- * Busy connections are bounded by the requests in flight. Idle ones would be bounded only by time: 5,000
- * endpoints with bursts of 64 requests could leave 320,000. Each costs about 11 KB, more with TLS.
- */
-const maxKeptConnections = 10_000;
-
-export interface HttpSenderOptions {
-  /** For the whole attempt: name, connection, request and answer. */
-  readonly timeoutMs: number;
-  readonly guard: AddressGuard;
-  readonly resolver: NameResolver;
-  readonly clock: SteadyClock;
-  /** With so many connections open, none is kept after its answer; 10,000 by default. */
-  readonly maxKept?: number;
-}
 
 /**
  * Sends requests with undici. Redirects are never followed and bodies never decoded: `dispatch` does neither.
@@ -39,43 +22,25 @@ export interface HttpSenderOptions {
  * answer, is sent once more within the same attempt, on a new connection. The endpoint may get it twice, as
  * after any failure. Without the repetition, the attempt would fail without saying anything about the endpoint.
  */
-export class HttpSender implements Sender {
+export class HttpSender implements Sender, AttemptContext {
+  readonly clock: SteadyClock;
+  readonly deadlines: Deadlines;
+  readonly connector: Connector;
   readonly #kept: OriginConnections;
   readonly #single: OriginConnections;
-  readonly #connections: Connections;
-  readonly #connector: Connector;
-  readonly #idle: IdleConnections;
-  readonly #context: AttemptContext;
-  readonly #deadlines: Deadlines;
 
-  constructor(options: HttpSenderOptions) {
-    const { timeoutMs, guard, resolver, clock } = options;
-    const connections = new Connections(options.maxKept ?? maxKeptConnections);
-    const deadlines = new Deadlines(unhurried(clock), timeoutMs);
-    const idle = new IdleConnections(clock);
-    this.#connections = connections;
-    this.#deadlines = deadlines;
-    this.#idle = idle;
-    this.#connector = new Connector({
-      timeoutMs,
-      clock,
-      guard,
-      resolver,
-      connections,
-      idle,
-      deadlines,
-    });
-    const sendAgain = (attempt: HttpAttempt): void => {
-      this.#dispatch(this.#single, attempt);
-    };
-    this.#context = { clock, deadlines, connections, sendAgain };
+  constructor(options: ConnectorOptions) {
+    const { timeoutMs, clock } = options;
+    this.clock = clock;
+    this.deadlines = new Deadlines(unhurried(clock), timeoutMs);
+    this.connector = new Connector(options, this.deadlines);
     const common = {
       allowH2: false,
       maxHeaderSize: maxHeadBytes,
       // The attempt has one deadline for everything; undici's timeouts restart with every byte.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: this.#connector.connect,
+      connect: this.connector.connect,
     };
     this.#kept = new OriginConnections({
       ...common,
@@ -88,20 +53,23 @@ export class HttpSender implements Sender {
   }
 
   send(sending: Sending, endpoint: PreparedEndpoint, endpointIndex: number): void {
-    this.#dispatch(this.#kept, new HttpAttempt(sending, endpoint, endpointIndex, this.#context));
+    this.#dispatch(this.#kept, new HttpAttempt(sending, endpoint, endpointIndex, this));
+  }
+
+  sendAgain(attempt: HttpAttempt): void {
+    this.#dispatch(this.#single, attempt);
   }
 
   async close(): Promise<void> {
-    this.#deadlines.close();
-    this.#idle.close();
-    this.#connector.close();
+    this.deadlines.close();
+    this.connector.close();
     await Promise.all([this.#kept.destroy(), this.#single.destroy()]);
   }
 
   #dispatch(connections: OriginConnections, attempt: HttpAttempt): void {
     const { sending, endpoint } = attempt;
     const { body, headers } = sending;
-    this.#connections.caller = attempt;
+    this.connector.caller = attempt;
     connections.dispatch(
       endpoint.origin,
       {
@@ -109,11 +77,11 @@ export class HttpSender implements Sender {
         method: 'POST',
         headers: endpoint.headers.concat(headers),
         body,
-        reset: this.#connections.areMany,
+        reset: this.connector.areMany,
       },
       attempt,
     );
-    this.#connections.caller = undefined;
+    this.connector.caller = undefined;
   }
 }
 

@@ -3,18 +3,18 @@ import { errors } from 'undici';
 import type { SteadyClock } from '../../ops/clock.ts';
 import { Deadlines } from './deadlines.ts';
 import type { Timed } from './deadlines.ts';
+import type { ParsedConnection } from './undici-parser.ts';
 
-/** The part of undici's parser that deals with time. */
-export interface TimedParser {
-  timeoutType: number | null;
-  readonly timeoutValue: number | null;
-  /** @param kind what the timeout is for: an answer's head, its body, or the next request */
-  setTimeout(delayMs: number, kind: number): void;
-}
-
-/** How long a connection is kept at most, if it is one of few; an endpoint may ask for less. */
+/** Short enough to notice that a name has moved, and so long that new connections cost almost nothing. */
+const greatestAgeMs = 300_000;
+/**
+ * Each connection has its own greatest age, shorter or longer by up to this share, so that the connections of
+ * one burst do not end together.
+ */
+const ageSpread = 0.1;
+/** The longest time that a connection is kept, if it is one of few; an endpoint may ask for less. */
 export const longestIdleMs = 300_000;
-/** How long all others are kept: long enough for a steady stream of events. */
+/** The time that all others are kept: long enough for a steady stream of events. */
 const usualIdleMs = 30_000;
 /** Idle connections that are kept for long: all of a worker with this many endpoints. */
 const maxLong = 1_000;
@@ -24,10 +24,6 @@ const secondMs = 1_000;
 /** The times of those that are kept for long are multiples of this: each time has a timer, which wakes us. */
 const longStepMs = 30_000;
 
-/** undici's number for a connection that waits for its next request. */
-const idleKind = 8;
-const noKind = 0;
-
 /**
  * Closes connections that are no longer used: a few of each origin after minutes, so that an endpoint with few
  * events doesn't pay for a handshake with each, and all others sooner. undici creates a Node timer for that
@@ -36,104 +32,86 @@ const noKind = 0;
  * in a list.
  */
 export class IdleConnections {
-  readonly #clock: SteadyClock;
+  readonly clock: SteadyClock;
   /** A list for each time that connections are kept. */
   readonly #lists = new Map<number, Deadlines>();
   #long = 0;
   readonly #longByOrigin = new Map<string, number>();
 
   constructor(clock: SteadyClock) {
-    this.#clock = clock;
-  }
-
-  /**
-   * From now on, `parser` reports when the connection is idle. Its other timeouts have to be off.
-   * @param oldMs when the connection is too old to be kept, by the steady clock
-   */
-  watch(socket: Socket, parser: TimedParser, origin: string, oldMs: number): void {
-    const connection = new IdleConnection(socket, origin, oldMs);
-    const { timeoutType, timeoutValue } = parser;
-    parser.setTimeout(0, noKind);
-    parser.setTimeout = (delayMs, kind): void => {
-      parser.timeoutType = kind;
-      this.#end(connection);
-      if (kind === idleKind) this.#begin(connection, delayMs);
-    };
-    // The request that the connection was opened for may have been given up meanwhile.
-    parser.setTimeout(timeoutValue ?? 0, timeoutType ?? noKind);
-    socket.once('close', () => {
-      this.#end(connection);
-    });
+    this.clock = clock;
   }
 
   close(): void {
     for (const list of this.#lists.values()) list.close();
   }
 
-  /** @param askedMs what the endpoint allows, or the longest time */
-  #begin(connection: IdleConnection, askedMs: number): void {
-    const { origin, oldMs } = connection;
-    const nowMs = this.#clock.steadyNow();
+  /** @returns whether the connection is one of the few that are kept for minutes */
+  takeLong(origin: string, askedMs: number): boolean {
     const ofOrigin = this.#longByOrigin.get(origin) ?? 0;
-    const isLong = askedMs > usualIdleMs && this.#long < maxLong && ofOrigin < maxLongOfOrigin;
-    if (isLong) {
-      this.#long += 1;
-      this.#longByOrigin.set(origin, ofOrigin + 1);
-    }
-    const mostMs = isLong ? longestIdleMs : usualIdleMs;
-    const keptMs = Math.min(askedMs, mostMs, oldMs - nowMs);
-    connection.begin(this.#listFor(keptMs), isLong, nowMs);
+    if (askedMs <= usualIdleMs || this.#long >= maxLong || ofOrigin >= maxLongOfOrigin)
+      return false;
+    this.#long += 1;
+    this.#longByOrigin.set(origin, ofOrigin + 1);
+    return true;
   }
 
-  #end(connection: IdleConnection): void {
-    if (!connection.end()) return;
-    const { origin } = connection;
+  giveLongBack(origin: string): void {
     this.#long -= 1;
     const left = (this.#longByOrigin.get(origin) ?? 1) - 1;
     if (left === 0) this.#longByOrigin.delete(origin);
     else this.#longByOrigin.set(origin, left);
   }
 
-  #listFor(keptMs: number): Deadlines {
+  listFor(keptMs: number): Deadlines {
     const stepMs = keptMs < 2 * longStepMs ? secondMs : longStepMs;
     const delayMs = Math.max(1, Math.floor(keptMs / stepMs)) * stepMs;
     const known = this.#lists.get(delayMs);
     if (known !== undefined) return known;
-    const list = new Deadlines(this.#clock, delayMs);
+    const list = new Deadlines(this.clock, delayMs);
     this.#lists.set(delayMs, list);
     return list;
   }
 }
 
-class IdleConnection implements Timed {
+/** A connection that undici uses, with a greatest age. */
+export class KeptConnection implements ParsedConnection, Timed {
   deadlineMs = 0;
   earlier: Timed | undefined = undefined;
   later: Timed | undefined = undefined;
-  readonly origin: string;
-  readonly oldMs: number;
+  readonly #idle: IdleConnections;
   readonly #socket: Socket;
+  readonly #origin: string;
+  /** The time, by the steady clock, from which the connection is too old to be used again. */
+  readonly #oldMs: number;
   #list: Deadlines | undefined = undefined;
   #isLong = false;
 
-  constructor(socket: Socket, origin: string, oldMs: number) {
+  constructor(idle: IdleConnections, socket: Socket, origin: string) {
+    this.#idle = idle;
     this.#socket = socket;
-    this.origin = origin;
-    this.oldMs = oldMs;
+    this.#origin = origin;
+    const spread = 1 + ageSpread * (2 * Math.random() - 1);
+    this.#oldMs = idle.clock.steadyNow() + greatestAgeMs * spread;
   }
 
-  begin(list: Deadlines, isLong: boolean, nowMs: number): void {
-    this.#list = list;
-    this.#isLong = isLong;
-    list.add(this, nowMs);
+  isOld(): boolean {
+    return this.#idle.clock.steadyNow() >= this.#oldMs;
   }
 
-  /** @returns whether it was one of those that are kept for long */
-  end(): boolean {
+  becameIdle(askedMs: number): void {
+    const nowMs = this.#idle.clock.steadyNow();
+    this.#isLong = this.#idle.takeLong(this.#origin, askedMs);
+    const mostMs = this.#isLong ? longestIdleMs : usualIdleMs;
+    this.#list = this.#idle.listFor(Math.min(askedMs, mostMs, this.#oldMs - nowMs));
+    this.#list.add(this, nowMs);
+  }
+
+  becameBusy(): void {
     this.#list?.remove(this);
     this.#list = undefined;
-    const wasLong = this.#isLong;
+    if (this.#isLong) this.#idle.giveLongBack(this.#origin);
     this.#isLong = false;
-    return wasLong;
   }
 
   onDeadline(): void {

@@ -1,16 +1,16 @@
 import { Resolver } from 'node:dns';
 import type { LookupAddress } from 'node:dns';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { devNull } from 'node:os';
-import type { SteadyClock } from '../../ops/clock.ts';
+import type { Clock, SteadyClock } from '../../ops/clock.ts';
 import { dnsErrorCode, isOurWant } from '../outcome.ts';
-import { HostsFile } from './hosts-file.ts';
 
 /** Called once, never from within the call. The list of addresses is never empty. */
 export type Resolved = (error: Error | null, addresses: readonly LookupAddress[]) => void;
 
 export interface NameResolver {
-  /** `hostname` in lower case and without a dot at its end. */
+  /** @param hostname in lower case and without a dot at its end */
   resolve(hostname: string, callback: Resolved): void;
   /**
    * The addresses of `hostname` must not be used beyond their normal time, because one of them was forbidden.
@@ -28,7 +28,7 @@ export interface ResolverOptions {
 const families = [4, 6] as const;
 type Family = (typeof families)[number];
 
-/** What was said about addresses of one family: some, or the code of a failure. */
+/** A name server's answer about addresses of one family: some, or the code of a failure. */
 type Reply = readonly string[] | string;
 
 interface Found {
@@ -40,7 +40,7 @@ interface Answer {
   readonly untilMs: number;
   readonly error: Error | null;
   readonly addresses: readonly LookupAddress[];
-  /** What may be used once the answer has expired. */
+  /** Addresses that may be used once the answer has expired. */
   readonly found: ReadonlyMap<Family, Found>;
 }
 
@@ -215,4 +215,66 @@ function dnsError(hostname: string, reason: string): Error {
   return Object.assign(new Error(`${hostname} could not be resolved (${reason})`), {
     code: isOurWant(reason) ? reason : dnsErrorCode,
   });
+}
+
+const defaultPath =
+  process.platform === 'win32' ? 'C:\\Windows\\System32\\drivers\\etc\\hosts' : '/etc/hosts';
+const checkEveryMs = 5_000;
+
+/** The names of the machine's hosts file. They take precedence over name servers, as everywhere. */
+export class HostsFile {
+  readonly #clock: Clock;
+  readonly #path: string;
+  #names: ReadonlyMap<string, readonly LookupAddress[]> = new Map();
+  #checkedMs = -Infinity;
+  #changedMs = -1;
+
+  constructor(clock: Clock, path: string = defaultPath) {
+    this.#clock = clock;
+    this.#path = path;
+  }
+
+  /**
+   * @param hostname in lower case
+   * @returns undefined for a name that is not in the file
+   */
+  find(hostname: string): readonly LookupAddress[] | undefined {
+    const nowMs = this.#clock.now();
+    if (Math.abs(nowMs - this.#checkedMs) >= checkEveryMs) {
+      this.#checkedMs = nowMs;
+      this.#read();
+    }
+    return this.#names.get(hostname);
+  }
+
+  /** Read synchronously: a few hundred bytes, and only when they changed. */
+  #read(): void {
+    try {
+      const changedMs = statSync(this.#path).mtimeMs;
+      if (changedMs === this.#changedMs) return;
+      this.#names = parseHosts(readFileSync(this.#path, 'utf8'));
+      this.#changedMs = changedMs;
+    } catch {
+      // A machine without the file has no names of its own.
+      this.#names = new Map();
+      this.#changedMs = -1;
+    }
+  }
+}
+
+/** hosts(5): an address and its names on each line; `#` starts a comment. Malformed lines are skipped. */
+export function parseHosts(text: string): Map<string, LookupAddress[]> {
+  const names = new Map<string, LookupAddress[]>();
+  for (const line of text.split('\n')) {
+    const [address = '', ...aliases] = (line.split('#')[0] ?? '').trim().split(/\s+/);
+    const family = isIP(address);
+    if (family === 0) continue;
+    for (const alias of aliases) {
+      const name = alias.toLowerCase();
+      const known = names.get(name);
+      if (known === undefined) names.set(name, [{ address, family }]);
+      else known.push({ address, family });
+    }
+  }
+  return names;
 }

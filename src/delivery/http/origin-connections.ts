@@ -7,7 +7,7 @@ export interface Occupant extends Dispatcher.DispatchHandler {
   readonly isRefused: boolean;
   /** The endpoint that the request is sent to; several may have one origin. */
   readonly endpoint: object;
-  /** Whether another request to that endpoint may come soon; asked once the outcome is told. */
+  /** Another request to that endpoint may come soon; asked once the outcome is told. */
   readonly mayFollow: boolean;
   /** The connection is free for another request, or gone. */
   connectionFreed(): void;

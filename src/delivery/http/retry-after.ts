@@ -14,7 +14,7 @@ export function parseRetryAfterMs(value: string, nowMs: number): number | undefi
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
 }
 
-/** Of a header that came several times, as proxies add theirs: the value that asks for the most patience. */
+/** The longest wait in a header that came several times, as proxies add theirs. */
 export function longestRetryAfterMs(
   values: string | readonly string[] | undefined,
   nowMs: number,

@@ -1,11 +1,16 @@
 import type { SteadyClock } from '../../ops/clock.ts';
-import type { Validity } from './server-identity.ts';
+
+/** The time in which all certificates that the server showed are valid, in milliseconds since the epoch. */
+export interface Validity {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
 
 /** A full handshake, in which the server's certificate was verified. */
 export interface Verification {
   /** The server's address. */
   readonly address: string;
-  /** By the steady clock. */
+  /** The time of the handshake, by the steady clock. */
   readonly atMs: number;
   readonly validity: Validity;
 }
@@ -20,7 +25,7 @@ interface KeptSession {
  * count. It is about as long as a kept connection, which shows none either.
  */
 const longestMs = 600_000;
-/** With a certificate of RSA-2048 and a ticket, a session has 2 KB; these sessions have 16 MB at most. */
+/** A session has 2 KB with a certificate of RSA-2048 and a ticket; these sessions have 16 MB at most. */
 const maxSessions = 2_000;
 const maxSessionBytes = 8_192;
 /** A server that has declined so many in a row gets none for a while: each costs both sides a tenth of a handshake. */
@@ -36,14 +41,14 @@ export class TlsSessions {
   readonly #clock: SteadyClock;
   /** The longest unused one first. */
   readonly #kept = new Map<string, KeptSession>();
-  /** How many were declined in a row, and when the last one was. */
+  /** The sessions that an origin declined in a row, and the time of the last one. */
   readonly #declined = new Map<string, { readonly count: number; readonly atMs: number }>();
 
   constructor(clock: SteadyClock) {
     this.#clock = clock;
   }
 
-  /** Whether the server may resume a session, as far as is known. */
+  /** @returns false for a server that has declined so many that another offer would be in vain */
   areWorthwhile(origin: string): boolean {
     const declined = this.#declined.get(origin);
     if (declined === undefined || declined.count < mostDeclined) return true;

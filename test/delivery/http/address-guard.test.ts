@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import ipaddr from 'ipaddr.js';
-import { AddressGuard } from '../../../src/delivery/http/address-guard.ts';
-import { prefixesIn } from '../../../src/delivery/http/nat64.ts';
+import { AddressGuard, prefixesIn } from '../../../src/delivery/http/address-guard.ts';
 import { PostriderError } from '../../../src/errors.ts';
 
 /** IANA's special-purpose and IPv6 address space registries, with multicast. */

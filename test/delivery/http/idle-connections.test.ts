@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { IdleConnections } from '../../../src/delivery/http/idle-connections.ts';
+import { IdleConnections, KeptConnection } from '../../../src/delivery/http/idle-connections.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { SimulatedClock } from '../simulated-clock.ts';
@@ -81,8 +81,7 @@ test('where many endpoints have idle connections, a thousand are kept for minute
   const idle = new IdleConnections(clock);
   const sockets = Array.from({ length: 1_200 }, (_, index) => {
     const socket = new Socket().on('error', () => undefined);
-    const parser = { timeoutType: 8, timeoutValue: 300_000, setTimeout: () => undefined };
-    idle.watch(socket, parser, `crm-${index}.example:443`, Infinity);
+    new KeptConnection(idle, socket, `crm-${index}.example:443`).becameIdle(300_000);
     return socket;
   });
   await clock.pass(40_000);
@@ -121,22 +120,3 @@ function keepAliveDueMs(port: number): number {
     .find((found) => found !== undefined);
   return ticks === undefined ? NaN : Number.parseInt(ticks, 16) * 10;
 }
-
-test('a connection whose request was given up before it was there is closed like any other', async () => {
-  const clock = new SimulatedClock();
-  const socket = new Socket().on('error', () => undefined);
-  const running: number[] = [];
-  const parser = {
-    timeoutType: 8,
-    timeoutValue: 30_000,
-    setTimeout: (delayMs: number): void => {
-      running.splice(0, 1, delayMs);
-    },
-  };
-  new IdleConnections(clock).watch(socket, parser, 'crm.example:443', Infinity);
-  assert.deepEqual(running, [0], 'the timer of undici has been stopped');
-  await clock.pass(29_000);
-  assert.equal(socket.destroyed, false);
-  await clock.pass(2_000);
-  assert.equal(socket.destroyed, true);
-});

@@ -6,9 +6,12 @@ import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { HostsFile, parseHosts } from '../../../src/delivery/http/hosts-file.ts';
 import type { HttpSender } from '../../../src/delivery/http/http-sender.ts';
-import { CachingResolver } from '../../../src/delivery/http/name-resolver.ts';
+import {
+  CachingResolver,
+  HostsFile,
+  parseHosts,
+} from '../../../src/delivery/http/name-resolver.ts';
 import { conditionShownBy } from '../../../src/delivery/outcome.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
 import type { SteadyClock } from '../../../src/ops/clock.ts';

@@ -1,6 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
-import { HostsFile } from '../../../src/delivery/http/hosts-file.ts';
-import { CachingResolver } from '../../../src/delivery/http/name-resolver.ts';
+import { CachingResolver, HostsFile } from '../../../src/delivery/http/name-resolver.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
 import { createSender, leadingTo, post } from './sender-scene.ts';
 

@@ -10,8 +10,7 @@ import {
 import type { TlsOptions } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { HostsFile } from '../../../src/delivery/http/hosts-file.ts';
-import { CachingResolver } from '../../../src/delivery/http/name-resolver.ts';
+import { CachingResolver, HostsFile } from '../../../src/delivery/http/name-resolver.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
 import { startDnsServer } from '../../harness/dns-server.ts';
 import { makeAuthority, makeCertificate } from './certificates.ts';

@@ -1,19 +1,36 @@
 import type { Socket } from 'node:net';
-import type { EndingParser } from './age-limit.ts';
-import type { TimedParser } from './idle-connections.ts';
 
-/** The parts of undici's parser that are adjusted here. */
-export interface AnswerParser extends EndingParser, TimedParser {
+/** A connection whose parser reports when it begins and ends to be idle. */
+export interface ParsedConnection {
+  /** The connection takes no request after the answer that ends now. */
+  isOld(): boolean;
+  /**
+   * The connection waits for its next request.
+   * @param askedMs how long the endpoint lets it wait, or the longest time that undici was given
+   */
+  becameIdle(askedMs: number): void;
+  becameBusy(): void;
+}
+
+/** The parts of undici's parser that are used here. undici doesn't export the class. */
+export interface AnswerParser {
   headers: Buffer[];
+  /** The reason phrase of the answer that is being read; empty before its status line. */
+  statusText: string;
+  /** The status of the answer whose head has been read; 0 before that. */
+  readonly statusCode: number;
+  /** The connection may be used again after the answer. */
+  shouldKeepAlive: boolean;
+  timeoutType: number | null;
+  readonly timeoutValue: number | null;
+  /** @param kind what the timeout is for: an answer's head, its body, or the next request */
+  setTimeout(delayMs: number, kind: number): void;
   onMessageBegin(): number;
   /** Counts the bytes of a head. */
   trackHeader(bytes: number): void;
   onHeadersComplete(status: number, isUpgrade: boolean, shouldKeepAlive: boolean): number;
-  /** Of the answer that is being read; empty before its status line. */
-  statusText: string;
-  /** Of the answer whose head has been read; 0 before that. */
-  readonly statusCode: number;
-  /** @param rest what the parser has not read, beginning with what it objects to */
+  onMessageComplete(): number;
+  /** @param rest the bytes that the parser has not read, beginning with what it objects to */
   createError(code: number, rest: Buffer): Error;
   readonly ptr: number;
   readonly llhttp: {
@@ -28,14 +45,24 @@ export interface AnswerParser extends EndingParser, TimedParser {
 let place: symbol | undefined;
 
 /**
- * The parser of a connection that undici uses, which takes what browsers and curl take. undici does not export the
- * class, which is adjusted here.
+ * Makes undici's parser of a connection read as browsers and curl do, and report to `connection`. undici has attached
+ * the parser just before. Of undici's internals, this file alone knows any.
+ * @returns false if a new release of undici has no such parser: the connection then works as undici has it
  */
-export function parserOf(socket: Socket): AnswerParser | undefined {
-  const parser: unknown = place === undefined ? find(socket) : Reflect.get(socket, place);
-  if (!isAnswerParser(parser)) return undefined;
+export function adjustParser(socket: Socket, connection: ParsedConnection): boolean {
+  const parser = parserOf(socket);
+  if (parser === undefined) return false;
   takeOldForms(parser);
-  return parser;
+  endOld(parser, socket, connection);
+  reportIdle(parser, connection);
+  return true;
+}
+
+/** undici's parser of a connection, whose class has been adjusted. */
+export function parserOf(socket: Socket): AnswerParser | undefined {
+  if (place === undefined) return find(socket);
+  const parser: unknown = Reflect.get(socket, place);
+  return isAnswerParser(parser) ? parser : undefined;
 }
 
 function find(socket: Socket): AnswerParser | undefined {
@@ -52,6 +79,39 @@ function find(socket: Socket): AnswerParser | undefined {
     return value;
   }
   return undefined;
+}
+
+/**
+ * Ends a connection after its first complete answer past its greatest age, as if the answer had asked for it. No
+ * request is in flight between an answer and the next request, so nothing is cut off.
+ */
+function endOld(parser: AnswerParser, socket: Socket, connection: ParsedConnection): void {
+  const onMessageComplete = parser.onMessageComplete.bind(parser);
+  parser.onMessageComplete = (): number => {
+    // A connection that was cut off has ended already, and undici has to see that its answer was incomplete.
+    if (!socket.destroyed && connection.isOld()) parser.shouldKeepAlive = false;
+    return onMessageComplete();
+  };
+}
+
+/** undici's number for a connection that waits for its next request. */
+const idleKind = 8;
+const noKind = 0;
+
+/**
+ * Replaces undici's timer for an idle connection, and switches its other timers off: an attempt has a deadline of its
+ * own.
+ */
+function reportIdle(parser: AnswerParser, connection: ParsedConnection): void {
+  const { timeoutType, timeoutValue } = parser;
+  parser.setTimeout(0, noKind);
+  parser.setTimeout = (delayMs, kind): void => {
+    parser.timeoutType = kind;
+    connection.becameBusy();
+    if (kind === idleKind) connection.becameIdle(delayMs);
+  };
+  // undici may have refused the request that the connection was opened for: then the connection is idle already.
+  parser.setTimeout(timeoutValue ?? 0, timeoutType ?? noKind);
 }
 
 /**
@@ -80,7 +140,7 @@ function gatherAnew(prototype: AnswerParser): void {
   };
 }
 
-/** What HTTP/2 adds for each header field (RFC 9113 §6.5.2); added here for each name and for each value. */
+/** HTTP/2 adds so much for each header field (RFC 9113 §6.5.2); added here for each name and for each value. */
 const entryBytes = 32;
 
 /**
@@ -136,7 +196,7 @@ interface Objection extends Error {
 }
 
 /**
- * What the parser still refuses, such as two lengths, comes behind a status that the endpoint has answered with.
+ * Tells an error the status of its answer: whatever the parser refuses, such as two lengths, comes behind a status.
  */
 function tellStatus(prototype: AnswerParser): void {
   // eslint-disable-next-line @typescript-eslint/unbound-method -- each parser calls it as its own
