@@ -27,7 +27,7 @@ import { EventPacker } from './packing.ts';
 import type { PackedRecord } from './packing.ts';
 import type { Permanent, Retryable } from './outcome.ts';
 import type { Later, RetryPolicy } from './retry-policy.ts';
-import type { HeldUp } from './status/held-up.ts';
+import type { HeldUp } from './status/objective.ts';
 import type { Ending, GiveUp, PutOff } from './verdict.ts';
 
 export interface DisposalTopics {

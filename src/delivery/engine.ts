@@ -32,9 +32,8 @@ import { circumstances } from './retry-policy.ts';
 import type { RetryPolicy } from './retry-policy.ts';
 import type { Sender } from './sender.ts';
 import { DestinationReports } from './status/destination-reports.ts';
-import { DestinationWatch } from './status/destination-watch.ts';
-import { HeldUp } from './status/held-up.ts';
-import { countLanes, isPlain } from './status/lane-facts.ts';
+import { DestinationWatch, isPlain } from './status/destination-watch.ts';
+import { HeldUp } from './status/objective.ts';
 import { WaitingByDestination, type Waiting } from './status/waiting-later.ts';
 import { SlotPool } from './lane/slot-pool.ts';
 import { decide, decideOnBundle, isEnding, unreadableDeferral } from './verdict.ts';
@@ -249,7 +248,7 @@ export class DeliveryEngine {
       records,
     }));
     const { isCutOff } = this.#reachability;
-    return { ...countLanes(this.#lanes.all.values()), inFlight: this.#pool.taken, tiers, isCutOff };
+    return { ...this.#lanes.count(), inFlight: this.#pool.taken, tiers, isCutOff };
   }
 
   /** What waits for its turn, in no order. */

@@ -30,7 +30,7 @@ import { outcomeLabel, reasonLabel } from './labels.ts';
 import { conditionShownBy } from './outcome.ts';
 import type { Outcome, Retryable } from './outcome.ts';
 import type { DeferralCause, Later } from './retry-policy.ts';
-import type { HeldUp } from './status/held-up.ts';
+import type { HeldUp } from './status/objective.ts';
 import type { StateChange } from './status/standing.ts';
 import type { GiveUp, PutOff } from './verdict.ts';
 
@@ -60,7 +60,7 @@ export class DeliveryEvents {
   readonly #deadLetterLogs = new LogThrottles<string>();
   readonly #fencedLog = new LogThrottle();
   readonly #formatLog = new LogThrottle();
-  /** Those whose `maxInFlight` has been told of. A change of a destination makes another object. */
+  /** Destinations whose `maxInFlight` was logged as too high. A change of a destination makes another object. */
   readonly #bounded = new WeakSet<Destination>();
 
   constructor(log: Logger, metrics: DeliveryMetrics, clock: Clock, journal?: AttemptJournal) {

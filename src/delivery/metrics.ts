@@ -21,31 +21,35 @@ import type { Standing } from './status/standing.ts';
 /** A lane has the first of these states that holds. */
 export type LaneState = 'held' | 'open' | 'slow' | 'limited' | 'waiting' | 'free';
 
-/** What the engine is doing now. */
-export interface EngineState {
-  readonly inFlight: number;
+/** All lanes of a worker together. */
+export interface LaneCounts {
   readonly queued: number;
   /** Waiting jobs in the fullest lane. */
   readonly mostQueued: number;
   readonly lanesByState: Readonly<Record<LaneState, number>>;
   readonly breakers: Readonly<Record<BreakerState, number>>;
-  /** For each retry tier, records that were read and are not due yet. */
+}
+
+/** The present work of the engine. */
+export interface EngineState extends LaneCounts {
+  readonly inFlight: number;
+  /** Records that were read and are not due yet, for each retry tier. */
   readonly tiers: readonly { tierMs: number; records: number }[];
   /** Hardly any endpoint can be reached from here. */
   readonly isCutOff: boolean;
 }
 
-/** How far the worker is behind, by topic. */
+/** The worker's backlog, by topic. */
 export interface Backlog {
   /** Records not finished yet. */
   readonly lag: ReadonlyMap<string, number>;
   /** Age of the oldest record in flight, since its append. */
   readonly oldestAgeMs: ReadonlyMap<string, number>;
-  /** Of the topic's retry tier; undefined for topics that are none. */
+  /** The delay of a retry topic; undefined for other topics. */
   readonly tierMs: (topic: string) => number | undefined;
 }
 
-/** How an event came to its delivery; `postrider_delivery_age_seconds` says what each means. */
+/** The ways of an event to its delivery; `postrider_delivery_age_seconds` says what each means. */
 export const deliveryPaths = ['straight', 'detour', 'sync'] as const;
 export type DeliveryPath = (typeof deliveryPaths)[number];
 
@@ -188,7 +192,7 @@ export class DeliveryMetrics {
   }
 }
 
-/** What is known of deletions. */
+/** Exposes what this worker knows of deletions. */
 export function exposeFence(registry: MetricsRegistry, fence: Fence): void {
   exposeGauge(
     registry,

@@ -38,7 +38,7 @@ import type { Backlog, EngineState } from './metrics.ts';
 import { noIndexes } from './lane/work-shares.ts';
 import { startReader, workerBudgets, type Budgets } from './reader.ts';
 import type { Sender } from './sender.ts';
-import { overdueAmong, overdueInAll } from './status/overdue.ts';
+import { overdueAmong, overdueInAll } from './status/objective.ts';
 import { StatusPublisher, type StatusPublisherOptions } from './status/status-publisher.ts';
 
 export interface DeliveryDeps extends DeletionTimes {

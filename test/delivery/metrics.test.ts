@@ -6,7 +6,7 @@ import { outcomeLabel, outcomeLabels, reasonLabels } from '../../src/delivery/la
 import { DeliveryMetrics, exposeFailing, exposeState } from '../../src/delivery/metrics.ts';
 import type { DestinationState } from '../../src/event/destination-state.ts';
 import { outcomeOfStatus } from '../../src/delivery/outcome.ts';
-import { HeldUp } from '../../src/delivery/status/held-up.ts';
+import { HeldUp } from '../../src/delivery/status/objective.ts';
 import type { Standing } from '../../src/delivery/status/standing.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { add } from '../../src/ops/metrics.ts';

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { deliveryPaths, type DeliveryPath } from '../../src/delivery/metrics.ts';
-import { HeldUp } from '../../src/delivery/status/held-up.ts';
-import { overdueAmong, overdueInAll, type Overdue } from '../../src/delivery/status/overdue.ts';
+import {
+  HeldUp,
+  overdueAmong,
+  overdueInAll,
+  type Overdue,
+} from '../../src/delivery/status/objective.ts';
 import { answerOk, hangs, minuteMs, SimulatedWorld } from './simulated-world.ts';
 
 /** The objective is missed by what is delivered `straight` and late, and by what waits and is overdue. */

@@ -1,5 +1,6 @@
 import { identityText } from '../../event/uid.ts';
 import type { Destination } from '../../resources/resource.ts';
+import type { LaneCounts, LaneState } from '../metrics.ts';
 import type { Providers } from '../reachability.ts';
 import type { Over } from '../verdict.ts';
 import type { Lane } from './lane.ts';
@@ -10,11 +11,13 @@ const sweepMs = 60_000;
 
 /** A worker's lanes. Of tens of thousands, most are at rest and cost nothing until they are used again. */
 export class Lanes implements Providers {
-  /** By destination id. */
+  /** The lanes of present destinations, by id. */
   readonly all: Map<string, Lane> = new Map();
-  /** Those that have to be ticked. */
+  /** The lanes that have to be ticked. */
   readonly awake: Set<Lane> = new Set();
-  /** Nothing is sent by them now, and what was counts when something is sent again; by id and uid. */
+  /**
+   * Lanes that send nothing now, by id and uid. What they have sent counts when something is sent again.
+   */
   readonly #ended = new Map<string, Lane>();
   #sweptMs: number;
 
@@ -87,7 +90,21 @@ export class Lanes implements Providers {
     return waiting;
   }
 
-  /** After its tick. */
+  count(): LaneCounts {
+    const breakers = { closed: 0, open: 0, 'half-open': 0 };
+    const lanesByState = { held: 0, open: 0, slow: 0, limited: 0, waiting: 0, free: 0 };
+    let queued = 0;
+    let mostQueued = 0;
+    for (const lane of this.all.values()) {
+      queued += lane.queued;
+      mostQueued = Math.max(mostQueued, lane.queued);
+      lanesByState[stateOf(lane)] += 1;
+      lane.endpoints.count(breakers);
+    }
+    return { queued, mostQueued, lanesByState, breakers };
+  }
+
+  /** Must be called after the lane's tick. */
   letRest(lane: Lane): void {
     if (lane.rest()) this.awake.delete(lane);
   }
@@ -123,4 +140,13 @@ export class Lanes implements Providers {
     this.all.delete(id);
     this.awake.delete(lane);
   }
+}
+
+/** The reason why a lane takes no more. */
+function stateOf({ hold, endpoints, isSlow, waiting, rate }: Lane): LaneState {
+  if (hold.isOn) return 'held';
+  if (endpoints.availability !== 'yes') return 'open';
+  if (isSlow) return 'slow';
+  if (waiting.size === 0) return 'free';
+  return rate.isReady ? 'waiting' : 'limited';
 }

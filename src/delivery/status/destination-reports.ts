@@ -22,7 +22,7 @@ export interface DestinationReportsOptions {
   readonly lanes: ReadonlyMap<string, Lane>;
   readonly watch: DestinationWatch;
   readonly waitingLater: WaitingByDestination;
-  /** Which destination has the id now. */
+  /** The uid of the destination that has the id now. */
   readonly uidOf: (destinationId: string) => string | undefined;
 }
 
@@ -42,7 +42,7 @@ export class DestinationReports {
     this.#options = options;
   }
 
-  /** Each once. */
+  /** The ids of these destinations, each once. */
   *ids(): Generator<string, void, undefined> {
     const { lanes, watch, waitingLater } = this.#options;
     yield* new Set([
@@ -52,12 +52,12 @@ export class DestinationReports {
     ]);
   }
 
-  /** Undefined: the destination is well. */
+  /** @returns undefined if the destination is well */
   standing(id: string): Standing | undefined {
     return this.#options.watch.standing(id);
   }
 
-  /** It has failed just now, and is not called failing yet. */
+  /** The destination has failed just now, and is not called failing yet. */
   isInDoubt(id: string): boolean {
     return this.#options.watch.isInDoubt(id);
   }

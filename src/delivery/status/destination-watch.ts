@@ -3,15 +3,14 @@ import { settledMs } from '../../event/destination-health.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Endpoint } from '../lane/endpoint.ts';
 import type { Lane } from '../lane/lane.ts';
-import type { HeldUp } from './held-up.ts';
-import { factsOf, isPlain } from './lane-facts.ts';
+import type { HeldUp } from './objective.ts';
 import { standingOf } from './standing.ts';
-import type { DestinationFacts, Standing, StateChange, SwitchedOff } from './standing.ts';
+import type { DestinationFacts, Standing, StateChange, SwitchedOff, UrlFacts } from './standing.ts';
 
 export interface DestinationWatchOptions {
   readonly clock: Clock;
   readonly onChange: (change: StateChange) => void;
-  /** Is told when a destination holds its own events up. */
+  /** Learns when a destination holds its own events up. */
   readonly heldUp: Pick<HeldUp, 'seen' | 'tick'>;
   /** Events of the destination that wait in retry topics. */
   readonly waitingLater: (destinationId: string) => number;
@@ -20,7 +19,7 @@ export interface DestinationWatchOptions {
 
 /** Each destination has at most one line for getting worse and one for recovering in this time. */
 const againMs = 60_000;
-/** How long the start of a recovery is kept. */
+/** The start of a recovery is kept for so long. */
 const newsMs = 10 * againMs;
 /** Lines for all destinations together in one tick. The rest follows in the next ticks. */
 const mostLines = 50;
@@ -50,7 +49,7 @@ export class DestinationWatch {
     this.#options = options;
   }
 
-  /** Undefined: the destination is well, as far as is known. */
+  /** @returns undefined if the destination is well, as far as is known */
   standing(destinationId: string): Standing | undefined {
     return this.#watched.get(destinationId)?.standing;
   }
@@ -67,7 +66,7 @@ export class DestinationWatch {
     return this.#options.clock.now() - Math.min(...(sinceMs ?? [])) >= settledMs;
   }
 
-  /** About once a second, before the lanes are looked at. */
+  /** Must be called about once a second, before `look` is called for each lane. */
   tick(): void {
     this.#lines = 0;
     const { clock, heldUp, isUnreadable, waitingLater } = this.#options;
@@ -83,7 +82,7 @@ export class DestinationWatch {
     }
   }
 
-  /** About once a second. */
+  /** Must be called for each lane, about once a second. */
   look(id: string, lane: Lane): void {
     const nowMs = this.#options.clock.now();
     const watched = this.#watched.get(id);
@@ -104,7 +103,7 @@ export class DestinationWatch {
     if (this.#watched.get(id)?.facts.configured !== how) this.#configured(id, how);
   }
 
-  /** Something is sent to it again, whether or not an event comes soon. */
+  /** Events are sent to the destination again, whether or not one comes soon. */
   switchedOn(id: string): void {
     const configured = this.#watched.get(id)?.facts.configured;
     if (configured !== undefined && isSwitchedOff(configured)) this.#configured(id, 'enabled');
@@ -178,7 +177,7 @@ function isSwitchedOff(configured: DestinationFacts['configured']): boolean {
   return configured === 'disabled' || configured === 'paused';
 }
 
-/** Whether the destination's events wait for the destination itself. */
+/** The destination's events wait for the destination itself. */
 function holdsUp(
   looks: DestinationState,
   { urls, isLimited }: DestinationFacts,
@@ -205,5 +204,36 @@ function newlyWatched(standing: Standing, facts: DestinationFacts, nowMs: number
     waiting: 0,
     mostWaiting: 0,
     endpoints: [],
+  };
+}
+
+/** The lane has no special state. This is checked for thousands of lanes each second. */
+export function isPlain({ endpoints, isSlow, waiting, hold }: Lane): boolean {
+  if (isSlow || waiting.size > 0 || hold.row !== undefined || endpoints.troubled) return false;
+  for (const { answers } of endpoints.all) if (answers.failuresInRow > 0) return false;
+  return true;
+}
+
+function factsOf(lane: Lane): DestinationFacts {
+  const { endpoints, hold, wasSaturated, isSlow, rate, waiting } = lane;
+  return {
+    configured: 'enabled',
+    urls: endpoints.all.map(urlFacts),
+    hold: hold.row,
+    isSaturated: wasSaturated,
+    isSlow,
+    isLimited: rate.isLimited && !rate.isElsewhere && waiting.size > 0,
+  };
+}
+
+function urlFacts({ answers, breaker }: Endpoint): UrlFacts {
+  const { failuresInRow, failingSinceMs, last, lastMs } = answers;
+  return {
+    breaker: breaker?.state ?? 'closed',
+    probeAtMs: breaker?.probeAtMs,
+    failuresInRow,
+    failingSinceMs,
+    last,
+    lastMs,
   };
 }

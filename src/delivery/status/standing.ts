@@ -5,11 +5,11 @@ import type { Outcome } from '../outcome.ts';
 /** The facts about one URL. Times are epoch milliseconds. */
 export interface UrlFacts {
   readonly breaker: BreakerState;
-  /** When its open breaker lets a request through. */
+  /** The time when its open breaker lets a request through. */
   readonly probeAtMs: number | undefined;
   /** Answers and failures that were not successes, since the last success. */
   readonly failuresInRow: number;
-  /** When the first and the last of these failures ended; undefined without one. */
+  /** The times when the first and the last of these failures ended; undefined without one. */
   readonly failingSinceMs: number | undefined;
   readonly lastMs: number | undefined;
   /** The outcome of the last request. */
@@ -47,7 +47,7 @@ export interface StateChange {
   readonly state: DestinationState;
   readonly was: DestinationState;
   readonly sinceMs: number;
-  /** How long the former state lasted; for a recovery, how long the trouble lasted. */
+  /** The duration of the former state, or for a recovery, of the trouble. */
   readonly afterMs: number;
   /** Events that wait here and in retry topics; for a recovery, the most that waited. */
   readonly waiting: number;
@@ -58,12 +58,12 @@ export interface StateChange {
   readonly untilMs: number | undefined;
 }
 
-/** How long a lane must look slow, saturated or limited, or no longer so, before that is reported. */
+/** A lane must look slow, saturated or limited, or no longer so, for so long before that is reported. */
 const lastingMs = 10_000;
 /** A shorter hold is how 429 slows a lane. */
 const longHoldMs = 10_000;
 /**
- * How many failures without a success, over which time, make an endpoint failing. One bad event, or a
+ * So many failures without a success, over such a time, make an endpoint failing. One bad event, or a
  * restart, does not.
  */
 const failures = { quick: { inRow: 5, forMs: 5_000 }, rare: { inRow: 2, forMs: 60_000 } } as const;
@@ -93,14 +93,14 @@ function settled(looks: DestinationState, before: Standing): DestinationState {
   return isSudden(before.state) && !isSudden(looks) ? 'ok' : looks;
 }
 
-/** Whether the state is reported at once, because it does not depend on traffic. */
+/** The state is reported at once, because it does not depend on traffic. */
 function isSudden(state: DestinationState): boolean {
   return isTrouble(state) || state === 'disabled' || state === 'paused';
 }
 
 interface Appearance {
   readonly state: DestinationState;
-  /** Undefined: the state holds since it is seen. */
+  /** Undefined if the state holds since it is seen. */
   readonly sinceMs?: number | undefined;
 }
 

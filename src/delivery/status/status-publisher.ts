@@ -1,15 +1,16 @@
+import { settledMs } from '../../event/destination-health.ts';
 import { isTrouble, type DestinationState } from '../../event/destination-state.ts';
 import {
   statusKey,
   statusRefreshMs,
   type DestinationStatus,
+  type UrlStatus,
   type WorkerStatus,
 } from '../../event/destination-status.ts';
 import type { Producer } from '../../kafka/produce/producer.ts';
 import type { SteadyClock, Timer } from '../../ops/clock.ts';
 import { waitAtMost } from '../../ops/wait.ts';
 import type { DestinationReport, DestinationReports } from './destination-reports.ts';
-import { gistOf, isNotable, isQuiet, type Gist } from './notable.ts';
 
 export interface StatusPublisherOptions {
   readonly clock: SteadyClock;
@@ -20,14 +21,14 @@ export interface StatusPublisherOptions {
   /** An id of this process that no other process ever has. */
   readonly worker: string;
   readonly reports: Pick<DestinationReports, 'ids' | 'of' | 'standing' | 'standings' | 'isInDoubt'>;
-  /** What the worker reports of itself. */
+  /** The worker's report on itself. */
   readonly self: () => Pick<WorkerStatus, 'inFlight' | 'queued' | 'isCutOff' | 'topics'>;
 }
 
 const tickMs = 1_000;
 /** Interval of the record that refreshes everything that a worker has reported. */
 const heartbeatMs = 5_000;
-/** How long a worker's records hold after its last heartbeat. Two heartbeats may be missed. */
+/** A worker's records hold for so long after its last heartbeat. Two heartbeats may be missed. */
 export const wordHoldsMs = 20_000;
 /** Time between two checks of a destination whose state stays as it is, and so between two of its records. */
 const lookAgainMs = { trouble: 5_000, strained: 15_000, ok: 60_000 } as const;
@@ -36,7 +37,7 @@ const leastApartMs = 2_000;
 /** Least time between two records about first failures: an endpoint that fails now and then costs no more. */
 const doubtsApartMs = 30_000;
 /**
- * For a destination in trouble, small changes are written after this time too: the time of the last answer,
+ * Small changes of a destination in trouble are written after this time too: the time of the last answer,
  * the oldest event.
  */
 const detailsMs = 30_000;
@@ -62,7 +63,7 @@ interface Written {
   state: DestinationState;
   /** The record tells of a first failure. */
   isInDoubt: boolean;
-  /** When the last one did. */
+  /** The time of the last record that told of one. */
   doubtMs: number;
   writtenMs: number;
   lookMs: number;
@@ -79,11 +80,11 @@ export class StatusPublisher {
   readonly #written = new Map<string, Written>();
   readonly #startedAt: string;
   #timer: Timer;
-  /** By the steady clock. */
+  /** The time of the next heartbeat, by the steady clock. */
   #heartbeatDueMs = -Infinity;
   #ahead = 0;
   #mayWrite = 0;
-  /** Of the round: with many destinations, it takes several ticks. */
+  /** The ids that are left of the round, which takes several ticks with many destinations. */
   #ids: Generator<string, void, undefined>;
   #round = 0;
   #onEmpty: () => void = () => undefined;
@@ -135,7 +136,7 @@ export class StatusPublisher {
     }
   };
 
-  /** Returns what was known of the destination before. */
+  /** @returns what was written of the destination before */
   #visit(id: string, nowMs: number): Written | undefined {
     const known = this.#written.get(id);
     if (this.#mayWrite > 0 && this.#isDue(id, known, nowMs) && this.#look(id, known, nowMs))
@@ -152,7 +153,7 @@ export class StatusPublisher {
     return isInDoubt !== known.isInDoubt && (!isInDoubt || nowMs - known.doubtMs >= doubtsApartMs);
   }
 
-  /** Returns true if something was written. */
+  /** @returns whether something was written */
   #look(id: string, known: Written | undefined, nowMs: number): boolean {
     const report = this.#options.reports.of(id);
     const { state } = report;
@@ -237,4 +238,68 @@ export class StatusPublisher {
       if (this.#ahead === 0) this.#onEmpty();
     });
   }
+}
+
+/** A change by a third. Smaller changes of a figure are not worth a record. */
+const notableOctaves = 0.4;
+
+/**
+ * The part of a report that later ones are compared with. It is kept for each destination, and a whole report would
+ * take ten times as much memory.
+ */
+interface Gist {
+  /** State and URLs, as one text. */
+  readonly exact: string;
+  readonly waiting: number;
+  readonly deliveredPerMinute: number;
+  readonly failedPerMinute: number;
+  readonly p99Ms: number;
+}
+
+function gistOf(report: DestinationReport): Gist {
+  const { at, state, since, urls, perMinute, p99Ms = 0 } = report;
+  return {
+    exact: JSON.stringify([state, since, ...urls.map((url) => exactly(url, Date.parse(at)))]),
+    waiting: waitingOf(report),
+    deliveredPerMinute: perMinute.delivered,
+    failedPerMinute: perMinute.failed,
+    p99Ms,
+  };
+}
+
+/** The reports differ so much that readers of the one need the other. */
+function isNotable(former: Gist, gist: Gist): boolean {
+  return (
+    former.exact !== gist.exact ||
+    differ(former.waiting, gist.waiting) ||
+    differ(former.deliveredPerMinute, gist.deliveredPerMinute) ||
+    differ(former.failedPerMinute, gist.failedPerMinute) ||
+    differ(former.p99Ms, gist.p99Ms)
+  );
+}
+
+/** The destination is well, gets no events, and none waits; the last thing that it did was no failure. */
+function isQuiet(report: DestinationReport): boolean {
+  const { state, urls, perMinute, inFlight } = report;
+  const isIdle = perMinute.delivered === 0 && perMinute.failed === 0 && inFlight === 0;
+  const hasFailed = urls.some(({ failingSince }) => failingSince !== undefined);
+  return state === 'ok' && isIdle && !hasFailed && waitingOf(report) === 0;
+}
+
+function waitingOf({ waiting }: DestinationReport): number {
+  return Object.values(waiting.tiers).reduce((sum, events) => sum + events, waiting.here);
+}
+
+/** Changed times of answers alone do not matter. */
+function exactly(
+  { url, breaker, failingSince, nextProbe, lastAnswer }: UrlStatus,
+  atMs: number,
+): readonly unknown[] {
+  const { outcome, status, detail } = lastAnswer ?? {};
+  const isSettled = failingSince !== undefined && atMs - Date.parse(failingSince) >= settledMs;
+  return [url, breaker, isSettled, nextProbe, outcome, status, detail];
+}
+
+function differ(former: number, figure: number): boolean {
+  return Math.abs(Math.log2(former + 1) - Math.log2(figure + 1)) > notableOctaves;
 }

@@ -10,7 +10,7 @@ export interface Waiting extends WithUid {
   readonly deadlineMs?: number | undefined;
 }
 
-/** Of one destination, over all partitions here. */
+/** The waiting events of one destination, in all partitions here. */
 export interface WaitingLater {
   readonly events: number;
   readonly byTierMs: ReadonlyMap<number, WaitingInTier>;
@@ -18,7 +18,7 @@ export interface WaitingLater {
   readonly deadlineMs: number | undefined;
 }
 
-/** Of one destination in one retry tier. */
+/** The waiting events of one destination in one retry tier. */
 export interface WaitingInTier {
   readonly events: number;
   /** The first and the last of them are due in between, to an eighth of the tier. */
@@ -57,14 +57,14 @@ const shortestSliceMs = 1_000;
  */
 export class WaitingByDestination {
   readonly #tierMs: (topic: string) => number;
-  /** By `identityText`. */
+  /** The keys are each destination's `identityText`. */
   readonly #all = new Map<string, OfDestination>();
 
   constructor(tierMs: (topic: string) => number) {
     this.#tierMs = tierMs;
   }
 
-  /** Their ids, also of those that were deleted. */
+  /** The ids of destinations with waiting events, also of deleted ones. */
   *destinations(): Generator<string, void, undefined> {
     for (const each of this.#all.keys()) yield idIn(each);
   }
@@ -95,7 +95,7 @@ export class WaitingByDestination {
     slice.deadlineMs = Math.min(slice.deadlineMs, deadlineMs);
   }
 
-  /** @param dueMs the due time that it was held with */
+  /** @param dueMs the due time that was passed to `held` */
   left(claim: Claim, waiting: Waiting, dueMs: number): void {
     const { events } = waiting;
     const whose = whoseIs(waiting);
