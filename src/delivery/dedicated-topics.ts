@@ -57,7 +57,7 @@ export class DedicatedTopics {
   #cluster: Cluster | undefined;
   /** Former dedicated topics that were found empty. They are read again if they get records after all. */
   readonly #left = new Set<string>();
-  /** For each topic, since when this worker has known that its destination is gone, by the steady clock. */
+  /** The time, by the steady clock, since which this worker has known that a topic's destination is gone. */
   readonly #goneSinceMs = new Map<string, number>();
   #timer: Timer | undefined;
   #looking: Promise<void> | undefined;
@@ -230,7 +230,7 @@ export class DedicatedTopics {
     return nowMs - sinceMs >= removalGraceMs && this.#options.config.isFresh();
   }
 
-  /** Whether the workers together have finished every record of these ranges of the topic. */
+  /** The workers together have finished every record of these ranges of the topic. */
   async #isEmpty(
     topic: string,
     ranges: readonly OffsetRange[],

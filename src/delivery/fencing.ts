@@ -27,7 +27,7 @@ export class Fencing {
     return isFresh;
   }
 
-  /** Which of the event's ids was deleted after its call; undefined: none. */
+  /** The id of the event that was deleted after its call; undefined if none was. */
   covers({ envelope, record }: Job): FencedBy | undefined {
     return this.#fence.covers(envelope, record.key);
   }

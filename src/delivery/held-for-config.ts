@@ -2,7 +2,7 @@ import type { SteadyClock, Timer } from '../ops/clock.ts';
 import { releaseRevoked } from './job.ts';
 import type { Job } from './job.ts';
 
-/** How often the waiting jobs are checked. */
+/** Time between two checks of the waiting jobs. */
 const pollMs = 50;
 
 /**
@@ -21,7 +21,7 @@ export class HeldForConfig {
     this.#admit = admit;
   }
 
-  /** Whether what comes for the destination has to wait behind others. */
+  /** An event that comes for the destination has to wait behind others. */
   holds(destinationId: string): boolean {
     return this.#byDestination.size > 0 && this.#byDestination.has(destinationId);
   }

@@ -96,14 +96,14 @@ export class Job implements Sending {
   followers: Job[] | undefined = undefined;
 
   /**
-   * Since when the job waits for a configuration as new as the one that the router had seen, by the steady
-   * clock.
+   * The time, by the steady clock, since which the job waits for a configuration as new as the one that the router
+   * had seen.
    */
   heldSinceMs: number | undefined = undefined;
   keeper: JobKeeper | undefined = undefined;
   endpoints: readonly Endpoint[] = [];
   headers: readonly string[] = noHeaders;
-  /** By the steady clock. */
+  /** The time when its requests were sent, by the steady clock. */
   startedMs = 0;
   /** The event came to its lane before its retry window was over. */
   isInTime = true;

@@ -5,7 +5,7 @@ import type { Over } from './verdict.ts';
 
 /** The part of the configuration that deliveries need. */
 export interface Destinations {
-  /** How far the config topic has been read. */
+  /** The offset up to which the config topic has been read. */
   readonly offset: number;
   destination(id: string): Destination | undefined;
   destinations(): Iterable<Destination>;
@@ -14,14 +14,14 @@ export interface Destinations {
   isFresh(): boolean;
 }
 
-/** Why an event of an earlier destination is not sent to the present one of its id. */
+/** The reason not to send an event of an earlier destination to the present one of its id. */
 export const ofEarlier: Over = {
   kind: 'unwanted',
   reason: 'destination-deleted',
   cause: 'another destination has its id since',
 };
 
-/** Whether anything is sent to a destination now, by the configuration and the pauses that this worker has read. */
+/** Says which destinations get events now, by the configuration and the pauses that this worker has read. */
 export class KnownDestinations {
   readonly #destinations: Destinations;
   readonly #paused: Pick<FollowedPauses, 'has'>;
@@ -35,7 +35,7 @@ export class KnownDestinations {
     return { id, uid: this.#destinations.uidOf(id) };
   }
 
-  /** Undefined: events are sent, or the destination's present version cannot be read here. */
+  /** @returns undefined if events are sent, or if the destination's present version cannot be read here */
   whyNothingIsSent(id: string): Over | undefined {
     const destination = this.#destinations.destination(id);
     const isUnreadable = this.#destinations.isUnreadable(id);
@@ -50,13 +50,13 @@ export class KnownDestinations {
     return this.#paused.has(this.identityOf(id));
   }
 
-  /** Whether another destination has the id now than the one that the record or the lane belongs to. */
+  /** Another destination has the id now than the one that the record or the lane belongs to. */
   isAnother(id: string, than: WithUid): boolean {
     const present = this.#destinations.destination(id);
     return present !== undefined && !isOf(present, than);
   }
 
-  /** Whether the destination cannot be read, and there is no newer version that this worker has not seen yet. */
+  /** The destination cannot be read, and there is no newer version that this worker has not seen yet. */
   isSurelyUnreadable(id: string): boolean {
     return this.#destinations.isFresh() && this.#destinations.isUnreadable(id);
   }

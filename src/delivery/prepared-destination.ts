@@ -1,7 +1,9 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { getDomain } from 'tldts';
 import { loopHeader, loopMark } from '../event/loop-mark.ts';
 import type { Destination, Webhook } from '../resources/resource.ts';
 import { shownUrl } from '../resources/schema/url.ts';
-import { providerOf } from './provider.ts';
 import { Signer } from './signer.ts';
 
 const fixedHeaders = [
@@ -68,6 +70,28 @@ function prepareEndpoint(webhook: Webhook, isUrlSecret: boolean): PreparedEndpoi
     publicUrl: isUrlSecret ? shownUrl(webhook.url) : url.origin + url.pathname,
     provider: providerOf(url.hostname),
   };
+}
+
+/** The options for names that `URL` has parsed, and that are no addresses. */
+const parsed = {
+  allowPrivateDomains: true,
+  extractHostname: false,
+  validateHostname: false,
+  detectIp: false,
+};
+
+/**
+ * Groups hosts that are likely to fail together: the names under one registered domain (all customers of a platform), or
+ * the neighborhood of an address. Domains are registered under a suffix of the Public Suffix List: under `com.br`, and
+ * with clouds that give each customer a name, under `azurewebsites.net`.
+ */
+export function providerOf(hostname: string): string {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  // A suffix itself, such as `localhost`, is no domain.
+  if (isIP(host) === 0) return getDomain(host, parsed) ?? host;
+  const address = ipaddr.process(host);
+  const prefixBytes = address.kind() === 'ipv4' ? 3 : 6;
+  return address.toByteArray().slice(0, prefixBytes).join('.');
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { SteadyClock } from '../ops/clock.ts';
 import type { Outcome, Retryable } from './outcome.ts';
 
-/** With fewer providers lost, each may have failed by itself. */
+/** Fewer providers than these may have failed each by itself. */
 const fewestLost = 8;
 /**
  * Share of the tried providers that may still be reachable, because some endpoints are on our side of the
@@ -13,12 +13,12 @@ const windowMs = 5_000;
 /** A provider that was not reached for longer than this says nothing about our network. */
 const knownMs = 3_600_000;
 const purgeMs = 60_000;
-/** How many providers are probed at a time, once a second: so many, and one more for each that was reached. */
+/** The number of providers that are probed at a time, once a second: so many, and one more for each that was reached. */
 const fewestProbes = 3;
 /** Far more outages than fit into the longest retry window. */
 const mostRemembered = 100;
 
-/** Whether our own network fails: many providers were lost, and hardly any can be reached. */
+/** Says that our own network fails: many providers were lost, and hardly any can be reached. */
 export function looksCutOff(lost: number, reached: number): boolean {
   return lost >= fewestLost && reached <= mostReachedShare * (lost + reached);
 }
@@ -31,10 +31,10 @@ export interface ReachabilityOptions {
   readonly onReached: (afterMs: number) => void;
 }
 
-/** To whom this worker's events go. */
+/** The providers that this worker's events go to. */
 export interface Providers {
   used(): ReadonlySet<string>;
-  /** Those for which events wait. */
+  /** The providers for which events wait. */
   waitingFor(): ReadonlySet<string>;
 }
 
@@ -42,7 +42,7 @@ export interface Providers {
 interface Failure {
   readonly startedMs: number;
   readonly endedMs: number;
-  /** For people. */
+  /** The failure in words, for people. */
   readonly detail: string;
 }
 
@@ -59,7 +59,7 @@ interface Outage {
  */
 export class Reachability {
   readonly #options: ReachabilityOptions;
-  /** When each provider was last reached, by the steady clock. */
+  /** The time when each provider was last reached, by the steady clock. */
   readonly #known = new Map<string, number>();
   #purgedMs = 0;
   /** Nobody has been reached yet. */
@@ -85,7 +85,7 @@ export class Reachability {
     return this.#sinceMs !== undefined;
   }
 
-  /** For how long this worker has been cut off, in wall-clock time. */
+  /** Time since this worker was cut off, by the wall clock; 0 if it is not. */
   get forMs(): number {
     return this.#sinceMs === undefined ? 0 : this.#options.clock.now() - this.#sinceMs;
   }
@@ -100,15 +100,15 @@ export class Reachability {
     return this.#probes.has(provider);
   }
 
-  /** To be called when a request goes out. */
+  /** Must be called when a request goes out. */
   tried(provider: string): void {
     if (this.isCutOff) this.#probes.delete(provider);
   }
 
   /**
-   * To be called when a request ends. Returns what the outcome says about the endpoint, which is less while
-   * this worker is cut off.
+   * Must be called when a request ends.
    * @param startedMs when the request went out, by the steady clock
+   * @returns what the outcome says about the endpoint, which is less while this worker is cut off
    */
   judge(provider: string, outcome: Outcome, startedMs: number): Outcome {
     this.#firstTriedMs ??= startedMs;
@@ -125,7 +125,7 @@ export class Reachability {
     return outcome;
   }
 
-  /** To be called about once a second. */
+  /** Must be called about once a second. */
   tick(providers: Providers): void {
     const nowMs = this.#options.clock.steadyNow();
     // In an outage in which nobody is reached, nobody has an outage of their own.
@@ -141,7 +141,7 @@ export class Reachability {
     else this.#chooseProbes(providers.waitingFor());
   }
 
-  /** How long this worker has been cut off since `fromMs`, in wall-clock time. */
+  /** The time for which this worker has been cut off since `fromMs`, by the wall clock. */
   cutOffMs(fromMs: number): number {
     const toMs = this.#options.clock.now();
     const current = this.#sinceMs === undefined ? [] : [{ fromMs: this.#sinceMs, toMs }];

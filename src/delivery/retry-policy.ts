@@ -2,7 +2,7 @@ import type { Clock } from '../ops/clock.ts';
 import { dueAfter, longestDelayMs } from '../event/tier-delay.ts';
 import type { Reachability } from './reachability.ts';
 
-/** When to try again, and when to give up. Pure: time and chance are arguments. */
+/** The settings that say when an event is tried again, and when it is given up. */
 export interface RetryPolicy {
   /** Ascending, at least one. */
   readonly tiersMs: readonly number[];
@@ -34,22 +34,22 @@ export function circumstances({
 }
 
 /**
- * When an event's retries end, whose window would end at `deadlineMs`: an outage of our own network in it does not
- * count. The deadline itself stays as it is, because a worker that adds to it would add the same outage again when the
+ * The end of the retries of an event whose window would end at `deadlineMs`: an outage of our own network in it does
+ * not count. The deadline itself stays as it is, because a worker that adds to it would add the same outage again when the
  * event comes back.
  */
 export function endMs(deadlineMs: number, { policy, reachability }: Circumstances): number {
   return deadlineMs + reachability.cutOffMs(deadlineMs - policy.windowMs);
 }
 
-/** Whether an event that has its turn in `turnMs` comes too late then, or could at least not be put off any more. */
+/** An event that has its turn in `turnMs` comes too late then, or could at least not be put off any more. */
 export function isShortOfTime(deadlineMs: number, turnMs: number, now: Circumstances): boolean {
   const [shortestMs = 0] = now.policy.tiersMs;
   const lastMs = endMs(deadlineMs, now);
   return now.nowMs + turnMs > lastMs || !fits(shortestMs, lastMs, now.nowMs);
 }
 
-/** How far an event's retries have come: the part of the envelope that decisions need. */
+/** The progress of an event's retries: the part of the envelope that decisions need. */
 export interface RetryState {
   /** Attempts made, including one that has just failed. */
   readonly attempts: number;

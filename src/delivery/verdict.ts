@@ -18,7 +18,7 @@ export interface EventState {
   readonly hasReturned: boolean;
   /** The event came to its lane before its retry window was over. */
   readonly isInTime: boolean;
-  /** Whether the event was read from its destination's dedicated topic. */
+  /** The event was read from its destination's dedicated topic, or not. */
   readonly claim: { readonly dedicated: boolean };
   /** Kafka's append time of the event's record. */
   readonly record: { readonly timestampMs: number };
@@ -42,7 +42,7 @@ export type Happened =
   | {
       readonly kind: 'unwanted';
       readonly reason: DeadLetterReason;
-      /** What prevented an attempt, where the reason does not say it all. */
+      /** The obstacle to an attempt, if the reason does not say it all. */
       readonly cause?: string;
     }
   /** Its destination is paused. */
@@ -124,7 +124,7 @@ export function decide(event: EventState, happened: Happened, now: Circumstances
   }
 }
 
-/** Whether the decision ends the event's record. */
+/** The decision ends the event's record. */
 export function isEnding(verdict: Verdict): verdict is Ending {
   return verdict.kind !== 'deliver' && verdict.kind !== 'wait' && verdict.kind !== 'hurry';
 }
@@ -238,7 +238,7 @@ function afterAttempt(event: EventState, outcome: Outcome, now: Circumstances): 
 }
 
 /**
- * In a dedicated topic no other destination's events stand behind this one, so it waits there. Before Kafka
+ * An event of a dedicated topic waits there, because no other destination's events stand behind it. Before Kafka
  * would remove it, it is written elsewhere.
  */
 function whileUnreadable(event: EventState, now: Circumstances): Verdict {

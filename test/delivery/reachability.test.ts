@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from '../harness/fast-check.ts';
 import type { Outcome } from '../../src/delivery/outcome.ts';
 import { delivered, silentOnKeptConnection, timedOut } from '../../src/delivery/outcome.ts';
-import { providerOf } from '../../src/delivery/provider.ts';
+import { providerOf } from '../../src/delivery/prepared-destination.ts';
 import { looksCutOff, Reachability, type Providers } from '../../src/delivery/reachability.ts';
 import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
 import { SimulatedClock } from './simulated-clock.ts';

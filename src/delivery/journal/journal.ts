@@ -9,7 +9,7 @@ import type { Outcome } from '../outcome.ts';
 export interface JournalOptions {
   readonly producer: Pick<Producer, 'produce'>;
   readonly topic: string;
-  /** Of the topic: it may grow. */
+  /** The present number of the topic's partitions, which may grow. */
   readonly partitions: () => number;
   readonly clock: Clock;
   readonly keeps: Exclude<KeptAttempts, 'off'>;
@@ -21,7 +21,7 @@ const mostWaitMs = 1_000;
 /** Bound on lines that are buffered, or given to the producer and not acknowledged. */
 const mostHeldBytes = 8 * 1024 * 1024;
 
-/** For one partition: a record that is gathered, and one on its way. */
+/** The least share of one partition: a record that is gathered, and one on its way. */
 const leastShareBytes = 2 * fullRecordBytes;
 
 /** Lines that are not given to the producer yet. */
@@ -38,7 +38,7 @@ interface Page {
  */
 export class AttemptJournal {
   readonly #options: JournalOptions;
-  /** By partition. A partition of which nothing is held has no page. */
+  /** The pages by partition. A partition of which nothing is held has none. */
   readonly #pages = new Map<number, Page>();
   #heldBytes = 0;
   #timer: Timer | undefined;
@@ -60,7 +60,7 @@ export class AttemptJournal {
   }
 
   /**
-   * Whether such an attempt gets a line. With `ATTEMPTS=failures`, a delivery gets one only if the event had
+   * An attempt with such an outcome gets a line. A delivery gets none with `ATTEMPTS=failures`, unless the event had
    * failed before.
    */
   keeps(
