@@ -22,6 +22,7 @@ import {
 } from './bundle/format.ts';
 import type { Gathered } from './bundle/gathering.ts';
 import type { DeliveryEvents } from './events.ts';
+import { bodyText, type KeptAnswer } from './kept-answer.ts';
 import type { Claim, Job, TakenRecord } from './job.ts';
 import { EventPacker } from './packing.ts';
 import type { PackedRecord } from './packing.ts';
@@ -63,8 +64,8 @@ const surelyFoundMs = looksForKeptMs - 3_000;
 const homePatienceMs = 2_000;
 
 interface Why extends Pick<GiveUp, 'reason' | 'detail'> {
-  /** The beginning of the endpoint's answer, if the attempt has just ended. */
-  readonly answer?: Buffer | undefined;
+  /** The endpoint's answer, if the attempt has just ended. */
+  readonly answer?: KeptAnswer | undefined;
 }
 
 type RetryPlace = Pick<Later, 'tierMs'> & { readonly destinationId: string };
@@ -341,7 +342,7 @@ export class Disposal {
   #lastAnswer(job: Job, outcome: Retryable | Permanent): LastAnswer {
     const retryAfterMs = outcome.kind === 'retryable' ? outcome.retryAfterMs : undefined;
     const { detail, answer } = outcome;
-    return lastAnswerOf(this.#clock.now(), { detail, retryAfterMs }, job.outcomeUrl, answer);
+    return lastAnswerOf(this.#clock.now(), { detail, retryAfterMs }, job.outcomeUrl, answer?.body);
   }
 
   #putOffGathered(gathered: Gathered): void {
@@ -386,7 +387,7 @@ export class Disposal {
     if (claim.lost || this.#closed) return;
     this.#events.deadLettered(record, envelope, { reason, detail });
     const last = envelope?.lastAnswer;
-    const said = answer ?? last?.body;
+    const said = (answer && (answer.isCut ? bodyText(answer) : answer.body)) ?? last?.body;
     const copy = {
       topic: this.#topics.deadLetter,
       key: record.key,

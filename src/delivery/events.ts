@@ -26,6 +26,7 @@ import {
 import { LogThrottle, LogThrottles } from '../ops/log-throttle.ts';
 import { add } from '../ops/metrics.ts';
 import type { DeliveryMetrics, DeliveryPath } from './metrics.ts';
+import { bodyText } from './kept-answer.ts';
 import { outcomeLabel, reasonLabel } from './labels.ts';
 import { conditionShownBy } from './outcome.ts';
 import type { Outcome, Retryable } from './outcome.ts';
@@ -208,7 +209,7 @@ export class DeliveryEvents {
       since: new Date(sinceMs).toISOString(),
       cause: said === undefined ? undefined : outcomeLabel(said),
       detail: said?.detail,
-      answer: said?.answer?.toString('utf8', 0, loggedAnswerBytes),
+      answer: said?.answer === undefined ? undefined : bodyText(said.answer, loggedAnswerBytes),
       until: untilMs === undefined ? undefined : new Date(untilMs).toISOString(),
       waiting,
     };
@@ -285,7 +286,7 @@ export class DeliveryEvents {
       attempt: job.envelope.attempts + 1,
       cause,
       detail,
-      ...(answer === undefined ? {} : { answer: beginningOf(answer) }),
+      ...(answer?.body === undefined ? {} : { answer: beginningOf(answer.body) }),
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
       unlogged,
     };

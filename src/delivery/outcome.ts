@@ -1,6 +1,7 @@
 import { isIPv4 } from 'node:net';
 import { shortened } from '../event/last-answer.ts';
 import { longestRetryAfterMs } from './http/retry-after.ts';
+import type { KeptAnswer } from './kept-answer.ts';
 
 /** The result of one try at one URL. */
 export type Outcome = Delivered | Failed;
@@ -22,8 +23,7 @@ export interface Retryable {
   /** How long the endpoint asked to be left alone. */
   readonly retryAfterMs?: number;
   readonly status?: number;
-  /** The beginning of the answer's body, cut to `mostKeptAnswerBytes`. */
-  readonly answer?: Buffer;
+  readonly answer?: KeptAnswer;
   /** The try failed before there was a connection: nobody answered, or there was no route. */
   readonly unreached?: true;
   /** Nothing came back by a connection that was kept, so whether anybody can be reached is not known. */
@@ -35,14 +35,8 @@ export interface Permanent {
   readonly reason: PermanentReason;
   readonly detail: string;
   readonly status?: number;
-  /** The beginning of the answer's body, cut to `mostKeptAnswerBytes`. */
-  readonly answer?: Buffer;
+  readonly answer?: KeptAnswer;
 }
-
-/**
- * Enough for a sentence, or for JSON that describes an error. The text goes into a header of the dead letter.
- */
-export const mostKeptAnswerBytes = 1_024;
 
 /** What people and the topic `attempts` are told of a try. */
 export const outcomeNames: Readonly<Record<Outcome['kind'], 'delivered' | 'failed' | 'refused'>> = {
@@ -138,13 +132,13 @@ export const endlessInterim: Permanent = Object.freeze({
 /**
  * The outcome of a complete answer.
  * @param retryAfter the header's value, or its values, if any
- * @param answer how its body begins, if it has one
+ * @param answer what is kept of it, if it is no success
  */
 export function outcomeOfStatus(
   status: number,
   retryAfter: string | readonly string[] | undefined,
   nowMs: number,
-  answer?: Buffer,
+  answer?: KeptAnswer,
 ): Outcome {
   if (status >= 200 && status < 300) return deliveredWith(status);
   const cause = retryCauseOfStatus(status);

@@ -53,8 +53,12 @@ export interface AttemptEnded extends OfEvent {
   readonly cause?: string;
   /** The same for a person; of a delivery, what was wrong with the answer. */
   readonly detail?: string;
-  /** How the body of an answer begins that was no delivery: at most 1 KB. */
+  /** How the body of an answer begins that was no delivery: at most `DELIVERY_ANSWER_BYTES`. */
   readonly answer?: string;
+  /** The body went on. */
+  readonly isAnswerCut?: true;
+  /** Headers of that answer that help people, by lower-case name. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly retryAfterMs?: number;
 }
 

@@ -15,6 +15,12 @@ export const maxBodyBytes: number = 500 * 1024;
 /** Of one request to the tracking API. Each call takes more memory than its bytes. */
 export const maxBatchCalls: number = 5_000;
 
+/** What is kept of the body of an answer that is no delivery; the most is what the setting allows. */
+export const keptAnswerBytes: Readonly<Record<'usual' | 'most', number>> = {
+  usual: 2_048,
+  most: 8_192,
+};
+
 /** Of a call's receipt: its events are to be delivered within this time (docs/design.md). */
 export const objectiveMs: number = 60_000;
 

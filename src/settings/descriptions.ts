@@ -133,6 +133,8 @@ const groups: readonly Group[] = [
         'An event that could not even be tried for this long becomes a dead letter with the reason `too-old`. In a dedicated topic this happens after 3.5 days at the earliest, half of its retention.',
       attempts:
         'What is written to the topic `attempts`. `failures` leaves out events that are delivered at the first attempt.',
+      deliveryAnswerBytes:
+        'How much of the body of an answer that is no delivery is kept, in bytes, in the topic `attempts` and in dead letters. Where it is cut, they say so.',
       disableAfterMs:
         'Pauses a destination that nothing has reached for this long. If it is not set, destinations are paused by themselves only when their endpoint answers 410. `disableAfter` of a destination has priority.',
       deliveryMaxInFlight:

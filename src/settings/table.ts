@@ -1,5 +1,6 @@
 import { formatDuration, parseDuration } from '../duration.ts';
 import { keptAttempts, type KeptAttempts } from '../event/attempt-line.ts';
+import { keptAnswerBytes } from '../event/limits.ts';
 import { logFormats, logLevels } from '../ops/log.ts';
 import { parseRate } from '../resources/schema/rate.ts';
 import {
@@ -78,6 +79,7 @@ export interface Settings {
   /** 0: duplicates are not looked for. */
   readonly dedupeWindowMs: number;
   readonly attempts: KeptAttempts;
+  readonly deliveryAnswerBytes: number;
   /** How long nothing may reach a destination before it is paused; undefined: as long as it likes. */
   readonly disableAfterMs: number | undefined;
   readonly deliveryMaxInFlight: number;
@@ -243,6 +245,12 @@ export const settingsTable: Table = {
     allowed: keptAttempts.join(', '),
     parse: oneOf(keptAttempts),
   },
+  deliveryAnswerBytes: integer(
+    'DELIVERY_ANSWER_BYTES',
+    keptAnswerBytes.usual,
+    0,
+    keptAnswerBytes.most,
+  ),
   disableAfterMs: {
     ...duration('DISABLE_AFTER', 0, 60_000, 90 * 86_400_000),
     fallback: undefined,

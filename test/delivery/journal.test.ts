@@ -83,7 +83,11 @@ function scene(options: Partial<JournalOptions> = {}, log: Logger = silentLogger
 
 function says(status: number, body: string): Answer {
   return {
-    outcome: outcomeOfStatus(status, undefined, 0, Buffer.from(body)),
+    outcome: outcomeOfStatus(status, undefined, 0, {
+      body: Buffer.from(body),
+      isCut: true,
+      headers: { server: 'edge "1"', location: '/login' },
+    }),
     afterMs: 20,
   };
 }
@@ -135,6 +139,8 @@ test('what happens to an event is written down, from its first attempt to its en
     url: 'https://crm.example/hook',
     cause: 'status-5xx',
     answer: 'upstream “down”\n',
+    isAnswerCut: true,
+    headers: { server: 'edge "1"', location: '/login' },
   });
   const taken = lines.find((line) => line.kind === 'attempt' && line.outcome === 'delivered');
   assert.equal(

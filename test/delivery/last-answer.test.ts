@@ -10,7 +10,8 @@ import { silentLogger } from '../../src/ops/log.ts';
 import { defaultPolicy, hourMs, minuteMs, SimulatedWorld, type Answer } from './simulated-world.ts';
 
 function answers(status: number, said: string, retryAfter?: string): Answer {
-  return { outcome: outcomeOfStatus(status, retryAfter, 0, Buffer.from(said)), afterMs: 5 };
+  const answer = { body: Buffer.from(said), isCut: false, headers: {} };
+  return { outcome: outcomeOfStatus(status, retryAfter, 0, answer), afterMs: 5 };
 }
 
 function letterOf({ key, value, headers = {} }: OutgoingRecord): DeadLetter {

@@ -139,7 +139,7 @@ test('one that answers 429 all the time leaves one line, with its answer and unt
   world.addDestination('crm');
   const outcome = {
     ...(failsWith(429, 30_000).outcome as Retryable),
-    answer: Buffer.from('slow!'),
+    answer: { body: Buffer.from('slow!'), isCut: false, headers: {} },
   };
   world.answer = () => ({ outcome, afterMs: 20 });
   await traffic(world, 600);

@@ -89,7 +89,7 @@ describe('outcomes', () => {
   });
 
   test('of several URLs keep what the endpoint said whose outcome counts', () => {
-    const answer = Buffer.from('busy');
+    const answer = { body: Buffer.from('busy'), isCut: false, headers: {} };
     const asksToWait = outcomeOfStatus(503, '60', nowMs, answer);
     const both = [worse(asksToWait, unreachedInTime), worse(unreachedInTime, asksToWait)];
     for (const sum of both)

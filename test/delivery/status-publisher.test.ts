@@ -117,7 +117,9 @@ test('one that fails is told of within seconds: its URLs, the last answer, what 
   const { world } = scene;
   world.addDestination('crm', { webhooks: [{ url: 'https://crm.example/hook?t=1', headers: {} }] });
   const outcome = { ...(failsWith(503).outcome as Retryable), status: 503 };
-  world.answer = () => ({ outcome: { ...outcome, answer: Buffer.from('upstream') }, afterMs: 20 });
+  const body = Buffer.from('upstream'.repeat(30));
+  const answered = { ...outcome, answer: { body, isCut: false, headers: {} } };
+  world.answer = () => ({ outcome: answered, afterMs: 20 });
   const startedMs = world.clock.now();
   await scene.traffic(120, 'crm');
   const status = scene.of('crm') ?? assert.fail();
@@ -132,7 +134,7 @@ test('one that fails is told of within seconds: its URLs, the last answer, what 
     outcome: 'failed',
     status: 503,
     detail: 'answered 503',
-    answer: 'upstream',
+    answer: `${'upstream'.repeat(25)}…`,
   });
   assert.ok(world.clock.now() - Date.parse(at) < minuteMs);
   const waiting = Object.values(status.waiting.tiers).reduce((a, b) => a + b, status.waiting.here);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { printable } from '../../printable.ts';
-import { beginningText as textOf } from '../../dead-letter/texts.ts';
+import { bodyText } from '../../delivery/kept-answer.ts';
 import type { TestAnswer, TestMessage } from '../../delivery/send-test.ts';
 import { hookBody } from '../../notices/compose.ts';
 import { PostriderError } from '../../errors.ts';
@@ -95,8 +95,8 @@ function describe({ publicUrl, outcome, tookMs }: TestAnswer): string {
   }
   const then = outcome.kind === 'permanent' ? outcome.reason : 'would be tried again';
   const retryAfterMs = outcome.kind === 'retryable' ? outcome.retryAfterMs : undefined;
-  const said =
-    outcome.answer === undefined ? '' : `; it said: ${printable(textOf(outcome.answer))}`;
+  const text = outcome.answer && bodyText(outcome.answer);
+  const said = text === undefined ? '' : `; it said: ${printable(text)}`;
   const patience = retryAfterMs === undefined ? '' : `, Retry-After ${retryAfterMs / 1_000} s`;
   return `${publicUrl}  not delivered ${took}: ${outcome.detail}${patience} (${then})${said}`;
 }
@@ -115,6 +115,7 @@ function dataOf({ publicUrl: url, outcome, tookMs }: TestAnswer): object {
     detail,
     retryAfterMs: retryAfterMs ?? null,
     then,
-    answer: answer === undefined ? null : textOf(answer),
+    answer: (answer && bodyText(answer)) ?? null,
+    headers: answer?.headers ?? {},
   };
 }

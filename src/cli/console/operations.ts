@@ -1,7 +1,7 @@
 import type { Operations, RunEnd, Selection, Work } from '../../console/actions/operations.ts';
-import { beginningText } from '../../dead-letter/texts.ts';
 import { isSelectedDeadLetter } from '../../dead-letter/select-dead-letters.ts';
 import type { DeadLetter } from '../../dead-letter/dead-letter.ts';
+import { bodyText } from '../../delivery/kept-answer.ts';
 import { outcomeNames } from '../../delivery/outcome.ts';
 import { PostriderError } from '../../errors.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../event/dead-letter-reasons.ts';
@@ -29,13 +29,14 @@ export function consoleOperations(context: Context): Operations {
     sendTest: async (id) =>
       (await testDestination(context, id)).map(({ publicUrl: url, outcome, tookMs }) => {
         const { kind, status } = outcome;
-        const answer = kind === 'delivered' ? undefined : outcome.answer;
+        const kept = kind === 'delivered' ? undefined : outcome.answer;
+        const answer = kept === undefined ? undefined : bodyText(kept);
         return {
           url,
           outcome: outcomeNames[kind],
           ...(status === undefined ? {} : { status }),
           ...(kind === 'delivered' ? {} : { detail: outcome.detail }),
-          ...(answer === undefined ? {} : { answer: beginningText(answer) }),
+          ...(answer === undefined ? {} : { answer }),
           tookMs,
         };
       }),

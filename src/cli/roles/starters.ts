@@ -71,6 +71,7 @@ export async function startDeliveryRole({ settings }: Context, parts: SharedPart
     clock: deps.clock,
     timeoutMs: settings.deliveryTimeoutMs,
     allowNetworks: settings.deliveryAllowNetworks ?? [],
+    keptAnswerBytes: settings.deliveryAnswerBytes,
   });
   const delivery = await startDelivery({ ...deps, sender, ...deliverySettings(settings) });
   return {

@@ -8,6 +8,7 @@ import {
   originHeader,
   reasonHeader,
 } from '../../event/rejected-headers.ts';
+import { keptAnswerBytes } from '../../event/limits.ts';
 import { textFieldIn } from '../../event/text-field.ts';
 import { chooseWriteKey, writeKeyField, writeKeyHeader } from '../../event/write-key.ts';
 import { idIn, identityText } from '../../event/uid.ts';
@@ -18,7 +19,8 @@ import type { Words } from './words.ts';
 
 /** What is kept of a text that somebody else wrote. */
 const mostDetailCharacters = 500;
-const mostAnswerBytes = 1_024;
+/** With the mark of a cut. */
+const mostAnswerBytes = keptAnswerBytes.most + 4;
 const mostSampleBytes = 512;
 
 /** What a row of its own columns does not say. */

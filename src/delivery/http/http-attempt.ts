@@ -5,13 +5,13 @@ import type { Caller, Connector } from './connector.ts';
 import type { Deadlines, Timed } from './deadlines.ts';
 import type { Occupant } from './origin-connections.ts';
 import { answeredStatus } from './undici-parser.ts';
+import { toldHeadersOf } from '../kept-answer.ts';
 import {
   deliveredDespite,
   deliveredWith,
   endlessInterim,
   isConnectionLoss,
   isNotHttp,
-  mostKeptAnswerBytes,
   outcomeOfError,
   outcomeOfStatus,
   silentOnKeptConnection,
@@ -29,11 +29,15 @@ const maxAnswerBytes = 65_536;
  */
 const maxInterimAnswers = 64;
 
+type Headers = Record<string, string | string[] | undefined>;
+
 /** The sender, as its attempts see it. */
 export interface AttemptContext {
   readonly clock: SteadyClock;
   readonly deadlines: Deadlines;
   readonly connector: Connector;
+  /** Of the body of an answer that is no success. */
+  readonly keptAnswerBytes: number;
   /** Sends the request once more, on a new connection. */
   sendAgain(attempt: HttpAttempt): void;
 }
@@ -61,10 +65,11 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   #hasAnswerBegun = false;
   #interimAnswers = 0;
   #status = 0;
-  #retryAfter: string | string[] | undefined = undefined;
+  /** Of an answer that is no success. */
+  #headers: Headers | undefined = undefined;
   #readBytes = 0;
-  /** The beginning of the body of an answer that is not a success. */
-  #answer: Buffer | undefined = undefined;
+  /** The beginning of that answer's body. */
+  #kept: Buffer | undefined = undefined;
   #settled = false;
   /** The outcome of the whole answer, until it is told. */
   #answered: Outcome | undefined = undefined;
@@ -105,7 +110,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   onResponseStart(
     controller: Dispatcher.DispatchController,
     status: number,
-    headers: Record<string, string | string[] | undefined>,
+    headers: Headers,
   ): void {
     if (status >= 102 && status < 200) {
       this.#interimAnswers += 1;
@@ -113,14 +118,14 @@ export class HttpAttempt implements Occupant, Caller, Timed {
       return;
     }
     this.#status = status;
-    if (status >= 300) this.#retryAfter = headers['retry-after'];
+    if (status >= 300) this.#headers = headers;
     // A final answer of 101 or below makes no sense for a POST that asked for no upgrade, and undici would
     // wait for another one.
     if (status < 102) this.#cutWith(controller, this.#outcome());
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#status >= 300 && this.#readBytes < mostKeptAnswerBytes) this.#keep(chunk);
+    if (this.#status >= 300 && this.#readBytes < this.#context.keptAnswerBytes) this.#keep(chunk);
     this.#readBytes += chunk.length;
     if (this.#readBytes > maxAnswerBytes) this.#cutWith(controller, this.#outcome());
   }
@@ -206,13 +211,20 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   #outcome(): Outcome {
     const status = this.#status;
     if (this.#isTaken) return deliveredWith(status);
-    return outcomeOfStatus(status, this.#retryAfter, this.#context.clock.now(), this.#answer);
+    const headers = this.#headers;
+    const nowMs = this.#context.clock.now();
+    if (headers === undefined) return outcomeOfStatus(status, undefined, nowMs);
+    return outcomeOfStatus(status, headers['retry-after'], nowMs, {
+      ...(this.#kept === undefined ? {} : { body: this.#kept }),
+      isCut: this.#kept !== undefined && this.#readBytes > this.#kept.length,
+      headers: toldHeadersOf(headers),
+    });
   }
 
   /** Copied, because a chunk is a slice of what was read from the socket, and would keep all of it. */
   #keep(chunk: Buffer): void {
-    const more = chunk.subarray(0, mostKeptAnswerBytes - this.#readBytes);
-    this.#answer = Buffer.concat(this.#answer === undefined ? [more] : [this.#answer, more]);
+    const more = chunk.subarray(0, this.#context.keptAnswerBytes - this.#readBytes);
+    this.#kept = Buffer.concat(this.#kept === undefined ? [more] : [this.#kept, more]);
   }
 
   #cutWith(controller: Dispatcher.DispatchController, outcome: Outcome): void {

@@ -1,3 +1,4 @@
+import { keptAnswerBytes } from '../../event/limits.ts';
 import type { SteadyClock } from '../../ops/clock.ts';
 import { AddressGuard } from './address-guard.ts';
 import { Connector } from './connector.ts';
@@ -14,6 +15,11 @@ import type { Sender, Sending } from '../sender.ts';
 /** 16 KB of names and values, which is Node's own limit, plus what `countHeaders` adds for 128 headers. */
 const maxHeadBytes = 24_576;
 
+export interface HttpSenderOptions extends ConnectorOptions {
+  /** Of the body of an answer that is no success; 2 KB by default. */
+  readonly keptAnswerBytes?: number;
+}
+
 /**
  * Sends requests with undici. Redirects are never followed and bodies never decoded: `dispatch` does neither.
  *
@@ -26,14 +32,16 @@ export class HttpSender implements Sender, AttemptContext {
   readonly clock: SteadyClock;
   readonly deadlines: Deadlines;
   readonly connector: Connector;
+  readonly keptAnswerBytes: number;
   readonly #kept: OriginConnections;
   readonly #single: OriginConnections;
 
-  constructor(options: ConnectorOptions) {
+  constructor(options: HttpSenderOptions) {
     const { timeoutMs, clock } = options;
     this.clock = clock;
     this.deadlines = new Deadlines(unhurried(clock), timeoutMs);
     this.connector = new Connector(options, this.deadlines);
+    this.keptAnswerBytes = options.keptAnswerBytes ?? keptAnswerBytes.usual;
     const common = {
       allowH2: false,
       maxHeaderSize: maxHeadBytes,
@@ -91,13 +99,15 @@ export interface SenderSettings {
   readonly timeoutMs: number;
   /** Networks in CIDR notation that requests may reach although they are not public. */
   readonly allowNetworks: readonly string[];
+  /** As `DELIVERY_ANSWER_BYTES`. */
+  readonly keptAnswerBytes?: number;
 }
 
 /**
  * Sends to the public internet and to the allowed networks.
  * @throws PostriderError `setting-invalid` for a value that is not a network
  */
-export function openSender({ clock, timeoutMs, allowNetworks }: SenderSettings): Sender {
+export function openSender({ allowNetworks, ...settings }: SenderSettings): Sender {
   const guard = new AddressGuard(allowNetworks);
-  return new HttpSender({ timeoutMs, guard, resolver: new CachingResolver(clock), clock });
+  return new HttpSender({ ...settings, guard, resolver: new CachingResolver(settings.clock) });
 }

@@ -3,6 +3,7 @@ import { userOffset } from '../../event/envelope.ts';
 import { quote } from '../../event/quote.ts';
 import type { FencedBy } from '../../resources/fence/fence.ts';
 import type { BundleHeader } from '../bundle/format.ts';
+import { wholeCharacters, type KeptAnswer } from '../kept-answer.ts';
 import { outcomeLabel } from '../labels.ts';
 import { outcomeNames, type Outcome } from '../outcome.ts';
 import type { DeferralCause, Later } from '../retry-policy.ts';
@@ -36,9 +37,18 @@ export function attemptLine(
   const retryAfterMs = outcome.kind === 'retryable' ? outcome.retryAfterMs : undefined;
   return (
     `${head},"cause":"${outcomeLabel(outcome)}","detail":${quote(detail)}` +
-    (answer === undefined ? '' : `,"answer":${quote(answer.toString())}`) +
+    (answer === undefined ? '' : answerFields(answer)) +
     (retryAfterMs === undefined ? '}\n' : `,"retryAfterMs":${retryAfterMs}}\n`)
   );
+}
+
+function answerFields({ body, isCut, headers }: KeptAnswer): string {
+  const said =
+    body === undefined ? '' : `,"answer":${quote(isCut ? wholeCharacters(body) : body.toString())}`;
+  let told = '';
+  for (const name in headers)
+    told += `${told === '' ? '' : ','}"${name}":${quote(headers[name] ?? '')}`;
+  return `${said}${isCut ? ',"isAnswerCut":true' : ''}${told === '' ? '' : `,"headers":{${told}}`}`;
 }
 
 export function retryLine(atMs: number, subject: Subject, plan: Later): string {

@@ -9,6 +9,7 @@ import type { SteadyClock } from '../../ops/clock.ts';
 import type { Figures } from '../lane/figures.ts';
 import type { Endpoint } from '../lane/endpoint.ts';
 import type { Lane } from '../lane/lane.ts';
+import { bodyText } from '../kept-answer.ts';
 import { outcomeNames } from '../outcome.ts';
 import type { DestinationWatch } from './destination-watch.ts';
 import type { Standing } from './standing.ts';
@@ -26,7 +27,7 @@ export interface DestinationReportsOptions {
   readonly uidOf: (destinationId: string) => string | undefined;
 }
 
-const keptAnswerBytes = 200;
+const mostSaidBytes = 200;
 const noFigures: Figures = {
   deliveredPerMinute: 0,
   failedPerMinute: 0,
@@ -125,14 +126,15 @@ function urlStatus({ prepared, breaker, answers }: Endpoint): UrlStatus {
 function lastAnswer({ last, lastMs = 0 }: Endpoint['answers']): { lastAnswer?: LastAnswer } {
   if (last === undefined) return {};
   const { kind, status } = last;
-  const answer = kind === 'delivered' ? undefined : last.answer;
+  const said = kind === 'delivered' ? undefined : last.answer;
+  const answer = said === undefined ? undefined : bodyText(said, mostSaidBytes);
   return {
     lastAnswer: {
       at: isoTime(lastMs),
       outcome: outcomeNames[kind],
       ...(status === undefined ? {} : { status }),
       ...(kind === 'delivered' ? {} : { detail: last.detail }),
-      ...(answer === undefined ? {} : { answer: answer.toString('utf8', 0, keptAnswerBytes) }),
+      ...(answer === undefined ? {} : { answer }),
     },
   };
 }

@@ -103,7 +103,13 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
       outcome: index % 19 === 0 ? 'refused' : 'failed',
       ...(index % 5 === 0
         ? { cause: 'timeout', detail: `no answer within 10 s${mark}` }
-        : { status: 503, detail: 'answered 503', answer: `upstream connect error${mark}` }),
+        : {
+            status: 503,
+            detail: 'answered 503',
+            answer: `upstream connect error${mark}`,
+            isAnswerCut: true,
+            headers: { server: `edge${mark}`, 'x-request-id': `r-${index}` },
+          }),
       tookMs: 120 + ((index * 97) % 9_000),
     };
   });

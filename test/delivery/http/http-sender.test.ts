@@ -5,11 +5,20 @@ import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { HttpSender } from '../../../src/delivery/http/http-sender.ts';
+import { bodyText } from '../../../src/delivery/kept-answer.ts';
 import type { Outcome } from '../../../src/delivery/outcome.ts';
 import { PreparedDestination } from '../../../src/delivery/prepared-destination.ts';
 import type { Webhook } from '../../../src/resources/resource.ts';
 import { SimulatedClock } from '../simulated-clock.ts';
-import { closeAfterwards, createSender, http, post, rawServer, timeoutMs } from './sender-scene.ts';
+import {
+  closeAfterwards,
+  createSender,
+  http,
+  post,
+  raw,
+  rawServer,
+  timeoutMs,
+} from './sender-scene.ts';
 
 async function read(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
@@ -160,9 +169,12 @@ test('a request that cannot be made is not made, and has its outcome only after 
   assert.match(received(), /^POST \/next (?![^]*POST )/);
 });
 
-test('what an endpoint says as it refuses is kept, up to 1 KB of it, and nothing of what it says else', async () => {
+test('what an endpoint says as it refuses is kept, as much as the setting allows, and nothing of what it says else', async () => {
+  const sender = createSender({ keptAnswerBytes: 1_000 });
   const said = (outcome: Outcome): string | undefined =>
-    outcome.kind === 'delivered' ? undefined : outcome.answer?.toString();
+    outcome.kind === 'delivered' || outcome.answer === undefined
+      ? undefined
+      : bodyText(outcome.answer);
   const url = await http((request, response) => {
     const [, status = '', body = ''] = (request.url ?? '').split('/');
     response.writeHead(Number(status));
@@ -173,15 +185,36 @@ test('what an endpoint says as it refuses is kept, up to 1 KB of it, and nothing
     } else response.end(body);
   });
   const answers = ['410/gone', '503/busy', '410/long', '410/', '200/fine'].map(async (path) =>
-    said((await post(`${url}/${path}`)).outcome),
+    said((await post(`${url}/${path}`, { sender })).outcome),
   );
   assert.deepEqual(await Promise.all(answers), [
     'gone',
     'busy',
-    'ab'.repeat(300) + 'cd'.repeat(212),
+    `${'ab'.repeat(300)}${'cd'.repeat(200)}…`,
     undefined,
     undefined,
   ]);
+});
+
+test('headers of a refusal are kept that help people, however many, long or odd the others are', async () => {
+  const lines = [
+    'HTTP/1.1 401 No',
+    'Server: edge \x07\xff',
+    'Server: behind it',
+    `WWW-Authenticate: Bearer ${'x'.repeat(3_000)}`,
+    'Location: https://me:secret@crm.example/log-in?token=secret#secret',
+    'X-Request-Id: r-1',
+    'Set-Cookie: session=secret',
+    '__proto__: odd',
+    ...Array.from({ length: 90 }, (_, n) => `X-Other-${n}: secret`),
+    'Content-Length: 0',
+  ];
+  const { outcome } = await post(await raw(`${lines.join('\r\n')}\r\n\r\n`));
+  const { headers = {} } = outcome.kind === 'permanent' ? (outcome.answer ?? {}) : {};
+  const { server, 'www-authenticate': realm, ...others } = headers;
+  assert.ok(server?.startsWith('edge \x07') === true && server.endsWith(', behind it'), server);
+  assert.equal(realm, `Bearer ${'x'.repeat(192)}…`);
+  assert.deepEqual(others, { location: 'https://crm.example/log-in?…', 'x-request-id': 'r-1' });
 });
 
 test('a request that is on its way when the sender is closed has no outcome', async () => {

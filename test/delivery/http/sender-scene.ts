@@ -35,6 +35,7 @@ export interface SenderSetup {
   readonly timeoutMs?: number;
   readonly clock?: SteadyClock;
   readonly maxKept?: number;
+  readonly keptAnswerBytes?: number;
 }
 
 export function createSender(setup: SenderSetup = {}): HttpSender {
@@ -44,6 +45,7 @@ export function createSender(setup: SenderSetup = {}): HttpSender {
     resolver: setup.resolver ?? new CachingResolver(systemClock),
     clock: setup.clock ?? systemClock,
     ...(setup.maxKept === undefined ? {} : { maxKept: setup.maxKept }),
+    ...(setup.keptAnswerBytes === undefined ? {} : { keptAnswerBytes: setup.keptAnswerBytes }),
   });
   closeAfterwards(() => sender.close());
   return sender;

@@ -169,7 +169,8 @@ class Worker {
         topic: 'shared',
       });
     }
-    const failed = outcomeOfStatus(503, undefined, 0, Buffer.from('upstream timeout'));
+    const answer = { body: Buffer.from('upstream timeout'), isCut: false, headers: {} };
+    const failed = outcomeOfStatus(503, undefined, 0, answer);
     this.engine = new DeliveryEngine({
       clock: systemClock,
       random: Math.random,

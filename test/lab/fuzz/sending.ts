@@ -1,5 +1,7 @@
 import { openSender } from '../../../src/delivery/http/http-sender.ts';
+import type { KeptAnswer } from '../../../src/delivery/kept-answer.ts';
 import { requestFailures, type Outcome } from '../../../src/delivery/outcome.ts';
+import { keptAnswerBytes } from '../../../src/event/limits.ts';
 import type { Sender } from '../../../src/delivery/sender.ts';
 import { PreparedDestination } from '../../../src/delivery/prepared-destination.ts';
 import { systemClock, type SteadyClock } from '../../../src/ops/clock.ts';
@@ -55,6 +57,13 @@ export function oddityOf(outcome: Outcome): string | undefined {
   }
 }
 
-function oddAnswer(answer: Buffer | undefined): string | undefined {
-  return (answer?.length ?? 0) <= 1_024 ? undefined : `${answer?.length ?? 0} bytes of answer`;
+function oddAnswer(
+  { body, headers }: KeptAnswer = { isCut: false, headers: {} },
+): string | undefined {
+  const bytes = body?.length ?? 0;
+  if (bytes > keptAnswerBytes.usual) return `${bytes} bytes of answer`;
+  const header = Object.entries(headers).find(([, value]) => value.length > 200);
+  return header === undefined
+    ? undefined
+    : `a header ${header[0]} of ${header[1].length} characters`;
 }

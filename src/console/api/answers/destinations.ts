@@ -169,7 +169,9 @@ export const attemptRow: z.ZodType<AttemptRow> = named<AttemptRow>(
       tookMs: ms,
       cause: maybe(z.string()),
       detail: maybe(z.string()),
-      answer: maybe(z.string()),
+      answer: maybe(z.string().describe('How its body begins, if it was no delivery.')),
+      isAnswerCut: maybe(z.literal(true).describe('The body went on.')),
+      headers: maybe(z.record(z.string(), z.string())),
       retryAfterMs: maybe(ms),
     }),
     z.object({

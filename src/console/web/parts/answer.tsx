@@ -6,7 +6,7 @@ import { Time } from './data.tsx';
 /** In words: the status, what the endpoint said, and when. */
 export function Answer({ answer }: { readonly answer: LastAnswer }): JSX.Element {
   const { at, outcome, status, detail, answer: body } = answer;
-  const said = body === undefined || body === '' ? undefined : beginningOf(body);
+  const said = body === undefined || body === '' ? undefined : inOneLine(body);
   return (
     <>
       <span class="said">
@@ -25,15 +25,6 @@ export function Answer({ answer }: { readonly answer: LastAnswer }): JSX.Element
       </span>
     </>
   );
-}
-
-/** Longer ones are cut by a worker's reports. */
-const keptBytes = 200;
-
-/** How an answer begins, in one line, with a mark where it goes on. */
-function beginningOf(body: string): string {
-  const isCut = new TextEncoder().encode(body).length >= keptBytes;
-  return `${inOneLine(body)}${isCut ? '…' : ''}`;
 }
 
 /** Line breaks and indents of an answer say nothing here. */

@@ -1,16 +1,13 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import type { AttemptRow } from '../../../api/model.ts';
 import { absolute, milliseconds } from '../../format.ts';
 import { inWords } from '../../parts/answer.tsx';
+import { Copy } from '../../parts/copy.tsx';
 import { Data, Id, Lines } from '../../parts/data.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { OutcomeBadge } from '../../parts/state.tsx';
 
 export type AttemptEnded = AttemptRow & { readonly kind: 'attempt' };
-
-/** Workers keep no more of an answer: `mostKeptAnswerBytes`. */
-const keptAnswerBytes = 1_024;
 
 /** One attempt with all that is stored of it. */
 export function AttemptDialog({
@@ -28,7 +25,7 @@ export function AttemptDialog({
   readonly onClose: () => void;
 }): JSX.Element {
   const { at, outcome, status, detail, cause, tookMs, url, answer, retryAfterMs } = attempt;
-  const { messageId, user, redrivenAt } = attempt;
+  const { messageId, user, redrivenAt, isAnswerCut, headers = {} } = attempt;
   const move = (text: string, to: AttemptEnded | undefined): JSX.Element => (
     <button
       type="button"
@@ -61,6 +58,11 @@ export function AttemptDialog({
         {retryAfterMs === undefined ? null : (
           <Pair title="Retry-After">{milliseconds(retryAfterMs)}</Pair>
         )}
+        {Object.entries(headers).map(([name, value]) => (
+          <Pair key={name} title={name} copy={value}>
+            <Data text={value} />
+          </Pair>
+        ))}
         {cause === undefined ? null : (
           <Pair title="Cause">
             <Data text={cause} />
@@ -72,7 +74,9 @@ export function AttemptDialog({
       ) : (
         <>
           <p>
-            {isCut(answer) ? 'The answer, cut after 1 KB' : 'The whole answer'}{' '}
+            {isAnswerCut === true
+              ? 'How the answer begins; the rest is not kept'
+              : 'The whole answer'}{' '}
             <Copy text={answer} what="the answer" />
           </p>
           <Lines value={answer} />
@@ -87,11 +91,6 @@ export function AttemptDialog({
       </div>
     </Dialog>
   );
-}
-
-/** A cut may have left out the parts of a last character, which takes four bytes at most. */
-function isCut(answer: string): boolean {
-  return new TextEncoder().encode(answer).length > keptAnswerBytes - 4;
 }
 
 function Pair({
@@ -110,31 +109,5 @@ function Pair({
         {children} {copy === undefined ? null : <Copy text={copy} what={title} />}
       </dd>
     </div>
-  );
-}
-
-/** Browsers have a clipboard for pages by HTTPS and of the own machine only. */
-function Copy({
-  text,
-  what,
-}: {
-  readonly text: string;
-  readonly what: string;
-}): JSX.Element | null {
-  const [copied, setCopied] = useState<string>();
-  if (!isSecureContext) return null;
-  return (
-    <button
-      type="button"
-      class="plain"
-      aria-label={`Copy ${what}`}
-      onClick={() => {
-        void navigator.clipboard.writeText(text).then(() => {
-          setCopied(text);
-        });
-      }}
-    >
-      {copied === text ? 'Copied' : 'Copy'}
-    </button>
   );
 }
