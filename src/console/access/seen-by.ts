@@ -1,5 +1,6 @@
 import type { Story } from '../api/model.ts';
 import { ProblemError } from '../api/problem.ts';
+import { causeInWords, inCustomersWords } from './customer-words.ts';
 import type { Asking } from './may-ask.ts';
 import type { Veil } from './veil.ts';
 
@@ -34,28 +35,6 @@ export function unveiledQuery(
 const places: ReadonlySet<string> = new Set(['after', 'cursor']);
 const veiledFields: ReadonlySet<string> = new Set(['seq', 'place', 'next']);
 const texts: ReadonlySet<string> = new Set(['detail', 'what']);
-/** Why an event was put off, for people who know nothing of what runs here. */
-const causes: ReadonlyMap<string, string> = new Map([
-  ['breaker', 'the endpoint has failed too often'],
-  ['retry-after', 'the endpoint asked to wait'],
-  ['rate-limit', 'the rate limit'],
-  ['slow', 'the endpoint answers too slowly'],
-  ['lane', 'other events come first'],
-  ['retention', 'to keep it for longer'],
-  ['unreadable', 'a fault at the sender'],
-  ['local', 'a fault at the sender'],
-  ['cut-off', 'a fault at the sender'],
-  ['newer-format', 'a fault at the sender'],
-]);
-/** `put off (breaker) until …`, `after 3 attempts, breaker` */
-const namedCause = new RegExp(
-  `(?<=\\(|attempts?, )(?:${[...causes.keys()].join('|')})(?=[),;]|$)`,
-  'g',
-);
-
-function inWords(text: string): string {
-  return text.replaceAll(namedCause, (cause) => causes.get(cause) ?? cause);
-}
 
 /** Of operators alone. */
 const leftOut: ReadonlySet<string> = new Set(['resource']);
@@ -72,8 +51,8 @@ function veiled(value: unknown, veil: Veil): unknown {
     .map(([name, each]): [string, unknown] => {
       if (typeof each !== 'string') return [name, veiled(each, veil)];
       if (veiledFields.has(name)) return [name, veil.veil(each)];
-      if (name === 'cause') return [name, causes.get(each) ?? withoutAddresses(each)];
-      return [name, texts.has(name) ? inWords(withoutAddresses(each)) : each];
+      if (name === 'cause') return [name, causeInWords(withoutAddresses(each))];
+      return [name, texts.has(name) ? inCustomersWords(withoutAddresses(each)) : each];
     });
   return Object.fromEntries(fields);
 }

@@ -108,7 +108,7 @@ export async function startFakeConsole(
         status: 404,
         detail: 'There is no such thing.',
       });
-    else send(response, 200, found);
+    else send(response, 200, seenBy(fake.state.session, path, found, veil) as object);
   };
 
   server.listen(port, '127.0.0.1');
@@ -141,8 +141,7 @@ function answerTo(
 ): object | undefined {
   const list = (items: readonly object[]): object => page(items, query);
   const one = /^\/destinations\/([^/]+)(?:\/([a-z-]+))?$/.exec(path);
-  if (one !== null)
-    return ofDestination(decodeURIComponent(one[1] ?? ''), one[2], query, data, session);
+  if (one !== null) return ofDestination(decodeURIComponent(one[1] ?? ''), one[2], query, data);
   switch (path) {
     case '/session':
       return session;
@@ -176,9 +175,7 @@ function answerTo(
     case '/dead-letters/summary':
       return { items: data.deadLetterCounts };
     case '/events':
-      return query.get('message') === data.story.messageId
-        ? (seenBy(session, path, data.story, veil) as object)
-        : undefined;
+      return query.get('message') === data.story.messageId ? data.story : undefined;
     case '/events/search':
       return list(
         data.events.filter(({ outcome }) =>
@@ -230,13 +227,12 @@ function ofDestination(
   what: string | undefined,
   query: URLSearchParams,
   data: FakeData,
-  session: Session,
 ): object | undefined {
   const destination = data.destinations.find((each) => each.id === id);
   if (destination === undefined) return undefined;
   switch (what) {
     case undefined:
-      return seenBy(session, '/destinations/:id', destination, veil) as object;
+      return destination;
     case 'series':
       return data.series(id, query.get('range') ?? '1h');
     case 'attempts': {

@@ -86,7 +86,7 @@ export function fakeDestinations(
       ...(answer === '' && mark === '' ? {} : { answer: `${answer}${mark}` }),
     };
     const url: UrlStatus = {
-      url: `${host}/postrider/${purpose.replace(' ', '-')}${mark}`,
+      url: `${host}/events/${purpose.replace(' ', '-')}${mark}`,
       breaker: isBad ? 'open' : 'closed',
       lastAnswer,
       ...(isBad ? { failingSince: before(minutes), nextProbe: later(13 + (index % 7)) } : {}),

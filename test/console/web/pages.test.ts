@@ -3,7 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { loadPages } from '../../../src/console/build-pages.ts';
-import type { Session } from '../../../src/console/api/model.ts';
+import { describeLine } from '../../../src/attempts/describe.ts';
+import type { AttemptRow, Session } from '../../../src/console/api/model.ts';
+import { deferralCauses } from '../../../src/delivery/retry-policy.ts';
+import { deadLetterReasons } from '../../../src/event/dead-letter-reasons.ts';
+import { destinationHealths } from '../../../src/event/destination-health.ts';
+import { ourWords } from '../access/our-words.ts';
 import { operator } from './fake-console.ts';
 import { fakeData, hostile } from './fake-data.ts';
 import { busy, failingOf, visiting } from './visiting.ts';
@@ -401,7 +406,7 @@ visiting(
 );
 
 visiting(
-  "a customer sees the vendor's name, when the link ends, and no words of ours",
+  "a customer sees the vendor's name, and when the link ends",
   async ({ page, open }) => {
     await open('/c/0123456789ab');
     await page.locator('.bar .brand').getByText('Harbor & Sons').waitFor();
@@ -412,7 +417,7 @@ visiting(
     await page.setViewportSize({ width: 390, height: 800 });
     assert.ok(await page.getByText('Your link works until').isVisible());
     await page.locator('.url-line .badge').first().waitFor();
-    assert.doesNotMatch(await page.locator('body').innerText(), /Postrider|Breaker|offset|topic/);
+    assert.doesNotMatch(await page.locator('body').innerText(), /Postrider/);
   },
   { session: { ...customer, until: '2026-02-07T12:00:00.000Z' }, brand: 'Harbor & Sons' },
 );
@@ -458,6 +463,89 @@ visiting(
     }
   },
   { session: { ...customer, bodies: true }, data: withOwnStory },
+);
+
+/** With all that the real one says of an event, and of letters. */
+function withOurWords(data: typeof busy): typeof busy {
+  const { attempts, deadLetters, story } = data;
+  const [first] = attempts;
+  assert.ok(first !== undefined && 'messageId' in first);
+  const deferrals = deferralCauses.map((cause): AttemptRow => ({
+    ...first,
+    kind: 'deferred',
+    attempts: 1,
+    cause,
+  }));
+  const reasons = [...Object.keys(deadLetterReasons), 'http-451'];
+  const detail = 'not tried again since 2026-01-31T12:00Z (breaker); last answer 500';
+  const own = deadLetters.filter(({ destination }) => destination === customer.destination);
+  const letters = reasons.map((reason, n) => ({ ...own[0], ...own[n], reason, detail }));
+  const given = reasons.map((reason): AttemptRow => ({
+    ...first,
+    kind: 'dead-letter',
+    attempts: 9,
+    reason,
+    detail,
+  }));
+  const happened = [...deferrals, ...given].map((line) => ({
+    at: line.at,
+    what: describeLine(line),
+  }));
+  const [told, ...others] = story.destinations;
+  assert.ok(told);
+  return {
+    ...data,
+    attempts: [...deferrals, ...given, ...attempts].map((line, n) => ({
+      ...line,
+      seq: `seq-${n}`,
+    })),
+    deadLetters: letters as unknown as typeof deadLetters,
+    story: { ...story, destinations: [{ ...told, happened, state: 'dead-letter' }, ...others] },
+  };
+}
+
+visiting(
+  'no screen of a customer, nor what a screen reader says of it, has a word of ours',
+  async ({ page, open, fake }) => {
+    const check = async (where: string): Promise<void> => {
+      const spoken = await page
+        .locator('body [title], body [aria-label], body caption')
+        .evaluateAll((all) =>
+          all.map((each) =>
+            [each.getAttribute('title'), each.getAttribute('aria-label'), each.textContent].join(
+              ' ',
+            ),
+          ),
+        );
+      const seen = await page.locator('body').innerText();
+      const found = [seen, ...spoken].flatMap((text) => ourWords.exec(text)?.[0] ?? []);
+      assert.deepEqual(found, [], `${where}: ${seen}`);
+    };
+    for (const state of destinationHealths) {
+      const [row] = fake.state.data.destinations.filter(({ id }) => id === customer.destination);
+      assert.ok(row);
+      const destinations = [{ ...row, state }];
+      fake.state = { ...fake.state, data: { ...fake.state.data, destinations } };
+      await open('/c/0123456789ab');
+      await page.locator('.url-line .badge').first().waitFor();
+      await check(state);
+    }
+    await page
+      .getByRole('button', { name: /^attempt \d+$/ })
+      .first()
+      .click();
+    await check('an attempt');
+    await open(
+      `/c/0123456789ab/events?message=${encodeURIComponent(withOwnStory.story.messageId)}`,
+    );
+    await page.locator('.story').waitFor();
+    await check('an event');
+  },
+  {
+    session: { ...customer, bodies: true },
+    data: withOurWords(withOwnStory),
+    brand: 'Harbor & Sons',
+  },
 );
 
 visiting(

@@ -226,7 +226,11 @@ function Samples({
               caption="Dead letters, the newest first"
               rows={items}
               keyOf={({ place }) => place}
-              columns={letterColumns({ isLinked: true, hasDestination: true, hasPlace: true })}
+              columns={letterColumns({
+                isLinked: true,
+                hasDestination: true,
+                isForCustomer: false,
+              })}
               asCards
             />
             <Pager paging={paging} next={next} label="Pages of dead letters" />

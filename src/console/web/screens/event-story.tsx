@@ -5,7 +5,7 @@ import { Clock, Data, Id, Lines, None, Time } from '../parts/data.tsx';
 import type { Shape } from '../parts/glyph.tsx';
 import { Section } from '../parts/page.tsx';
 import { Badge, type Tone } from '../parts/state.tsx';
-import { useSession } from '../session.ts';
+import { useSession, useWords } from '../session.ts';
 
 type StoryState = DestinationStory['state'];
 
@@ -121,6 +121,7 @@ function OneDestination({
   readonly of: Story;
 }): JSX.Element {
   const { destination, state, at, detail, until, deadline, place, happened } = story;
+  const { letter } = useWords();
   const copy = of.copies?.find((each) => each.destination === destination);
   return (
     <article class="story panel">
@@ -128,7 +129,7 @@ function OneDestination({
         <a href={urlOf.destination(destination)}>
           <Id text={destination} />
         </a>
-        <Badge {...looks[state]} />
+        <Badge {...looks[state]} {...(state === 'dead-letter' ? { word: letter } : {})} />
         {at === null ? null : (
           <span class="quiet story-at">
             <Time at={at} />
@@ -189,6 +190,6 @@ function headerLines(headers: Readonly<Record<string, string>>): string {
 /** By the words with which `explain` begins. */
 function toneOf(what: string): Tone {
   if (/^attempt \d+ delivered/.test(what)) return 'good';
-  if (/^(attempt \d+ (failed|refused)|dead letter)/.test(what)) return 'bad';
+  if (/^(attempt \d+ (failed|refused)|dead letter|given up)/.test(what)) return 'bad';
   return /^(waits|put off)/.test(what) ? 'warn' : 'idle';
 }

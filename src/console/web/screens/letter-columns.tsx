@@ -1,4 +1,4 @@
-import { deadLetterMeaning } from './reasons.ts';
+import { customersMeaning, deadLetterMeaning } from './reasons.ts';
 import type { DeadLetter } from '../../api/model.ts';
 import { urlOf } from '../navigation.ts';
 import { inOneLine } from '../parts/answer.tsx';
@@ -8,12 +8,12 @@ import type { Column } from '../parts/table.tsx';
 export function letterColumns({
   isLinked,
   hasDestination,
-  hasPlace,
+  isForCustomer,
 }: {
   readonly isLinked: boolean;
   readonly hasDestination: boolean;
-  /** Not for customers. */
-  readonly hasPlace: boolean;
+  /** Who knows nothing of places and codes. */
+  readonly isForCustomer: boolean;
 }): readonly Column<DeadLetter>[] {
   const destination: Column<DeadLetter> = {
     title: 'Destination',
@@ -35,8 +35,8 @@ export function letterColumns({
       kind: 'wide',
       cell: ({ reason, detail, answer, redrivenAt }) => (
         <>
-          <strong title={deadLetterMeaning(reason)}>
-            <Data text={reason} />
+          <strong title={isForCustomer ? undefined : deadLetterMeaning(reason)}>
+            <Data text={isForCustomer ? customersMeaning(reason) : reason} />
           </strong>
           <span class="said">
             <bdi>{inOneLine(detail)}</bdi>
@@ -85,6 +85,6 @@ export function letterColumns({
       kind: 'number',
       cell: ({ attempts }) => attempts ?? <None />,
     },
-    ...(hasPlace ? [place] : []),
+    ...(isForCustomer ? [] : [place]),
   ];
 }

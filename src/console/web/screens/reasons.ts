@@ -27,6 +27,12 @@ export function deadLetterMeaning(reason: string): string {
   return status === undefined ? '' : `The endpoint refused it with ${status}.`;
 }
 
+/** What went wrong here is no business of a customer's. */
+export function customersMeaning(reason: string): string {
+  const isOurs = reason === 'malformed' || reason === 'record-refused';
+  return isOurs ? 'A fault at the sender.' : deadLetterMeaning(reason) || reason;
+}
+
 export function rejectMeaning(reason: string): string {
   const known: Readonly<Record<string, string>> = rejectReasons;
   const meaning = Object.hasOwn(known, reason) ? (known[reason] ?? '') : '';

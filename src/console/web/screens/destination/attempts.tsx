@@ -15,7 +15,8 @@ import { Table, type Column } from '../../parts/table.tsx';
 import { usePolled } from '../../polled.ts';
 import { AttemptDialog, type AttemptEnded } from './attempt-dialog.tsx';
 import { folded, type FoldedRow } from './folded.ts';
-import { mayOpenEvents, useSession } from '../../session.ts';
+import { mayOpenEvents, useSession, useWords } from '../../session.ts';
+import { customersMeaning } from '../reasons.ts';
 import { printable } from '../../../../printable.ts';
 
 const rowsAPage = 25;
@@ -212,6 +213,7 @@ function What({
   readonly line: AttemptRow;
   readonly onOpen: (attempt: AttemptEnded) => void;
 }): JSX.Element {
+  const { letter } = useWords();
   switch (line.kind) {
     case 'attempt':
       return (
@@ -240,11 +242,12 @@ function What({
     case 'dropped':
       return <Badge tone="idle" shape="off" word="Dropped" />;
     case 'dead-letter':
-      return <Badge tone="bad" shape="letter" word="Dead letter" />;
+      return <Badge tone="bad" shape="letter" word={letter} />;
   }
 }
 
 function Said({ line }: { readonly line: AttemptRow }): JSX.Element {
+  const isForCustomer = useSession().role === 'customer';
   switch (line.kind) {
     case 'attempt':
       return (
@@ -267,7 +270,7 @@ function Said({ line }: { readonly line: AttemptRow }): JSX.Element {
       );
     case 'retry':
       return line.until === undefined ? (
-        <>in its own topic</>
+        <>{isForCustomer ? 'later' : 'in its own topic'}</>
       ) : (
         <>
           again <Time at={line.until} />
@@ -293,7 +296,7 @@ function Said({ line }: { readonly line: AttemptRow }): JSX.Element {
       return (
         <span class="said">
           <strong>
-            <Data text={line.reason} />
+            <Data text={isForCustomer ? customersMeaning(line.reason) : line.reason} />
           </strong>{' '}
           <Data text={line.detail} />
         </span>

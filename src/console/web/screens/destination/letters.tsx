@@ -5,7 +5,7 @@ import { Nothing, Shown } from '../../parts/notes.tsx';
 import { Section } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { usePolled } from '../../polled.ts';
-import { mayOpenEvents, useSession } from '../../session.ts';
+import { mayOpenEvents, useSession, useWords } from '../../session.ts';
 import { letterColumns } from '../letter-columns.tsx';
 
 const shown = 10;
@@ -18,24 +18,25 @@ export function Letters({
   readonly destination: string;
 }): JSX.Element {
   const session = useSession();
+  const words = useWords();
   const letters = usePolled<Page<DeadLetter>>(`${path}/dead-letters?limit=${shown}`, 10_000);
   const isCustomer = session.role === 'customer';
   return (
     <Section
-      title="Dead letters"
+      title={words.letters}
       aside={isCustomer ? undefined : <a href={urlOf.deadLetters(destination)}>See all of them</a>}
     >
       <Shown of={letters}>
         {({ items }) =>
           items.length === 0 ? (
-            <Nothing title="No dead letters.">No event of it was given up.</Nothing>
+            <Nothing title="No event of it was given up." />
           ) : (
             <Table
-              caption={`Dead letters, the last ${items.length}`}
+              caption={`${words.letters}, the last ${items.length}`}
               columns={letterColumns({
                 isLinked: mayOpenEvents(session),
                 hasDestination: false,
-                hasPlace: !isCustomer,
+                isForCustomer: isCustomer,
               })}
               rows={items}
               keyOf={({ place }) => place}

@@ -8,7 +8,7 @@ import { Shown } from '../../parts/notes.tsx';
 import { PageHead, Section } from '../../parts/page.tsx';
 import { lookOf, StateBadge } from '../../parts/state.tsx';
 import { usePolled } from '../../polled.ts';
-import { useSession } from '../../session.ts';
+import { useSession, useWords } from '../../session.ts';
 import { Actions } from './actions.tsx';
 import { Attempts } from './attempts.tsx';
 import { Letters } from './letters.tsx';
@@ -145,6 +145,7 @@ function Situation({ destination }: { readonly destination: DestinationDetail })
 
 function Figures({ destination }: { readonly destination: DestinationDetail }): JSX.Element {
   const { lastHour, perMinute, p99Ms, waiting, oldest, deadLetters, id } = destination;
+  const { letters } = useWords();
   const share = lastHour.successRate;
   const tone = share === undefined || share >= 0.99 ? '' : share < 0.9 ? 'bad-text' : 'warn-text';
   return (
@@ -177,7 +178,7 @@ function Figures({ destination }: { readonly destination: DestinationDetail }): 
         </dd>
       </div>
       <div>
-        <dt>Dead letters, 24 h</dt>
+        <dt>{letters}, 24 h</dt>
         <dd>
           <DeadLetterLink id={id} deadLetters={deadLetters} />
         </dd>

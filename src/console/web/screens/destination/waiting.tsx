@@ -4,10 +4,12 @@ import { count, counted } from '../../format.ts';
 import { Time } from '../../parts/data.tsx';
 import { Nothing } from '../../parts/notes.tsx';
 import { Section } from '../../parts/page.tsx';
+import { useWords } from '../../session.ts';
 
 /** What waits, by where it waits. */
 export function Waiting({ destination }: { readonly destination: DestinationDetail }): JSX.Element {
   const { waiting, waitingBy, nextTry, deadline, kept = 0, pause, state } = destination;
+  const { becomesLetter } = useWords();
   const places = [
     { name: 'Ready to send', events: waitingBy.here, due: undefined },
     ...Object.entries(waitingBy.tiers).map(([tier, events]) => ({
@@ -24,7 +26,7 @@ export function Waiting({ destination }: { readonly destination: DestinationDeta
           {kept > 0 || pause !== undefined
             ? 'It is paused: what comes is kept for 14 days, and Resume sends it.'
             : state === 'unknown'
-              ? 'As far as is known: no worker reports on it.'
+              ? 'As far as is known: nobody reports on it.'
               : 'Everything was sent, or has ended.'}
         </Nothing>
       ) : (
@@ -64,7 +66,7 @@ export function Waiting({ destination }: { readonly destination: DestinationDeta
               )}
               {deadline === undefined ? null : (
                 <>
-                  The first event becomes a dead letter <Time at={deadline} />.
+                  The first event {becomesLetter} <Time at={deadline} />.
                 </>
               )}
             </p>
