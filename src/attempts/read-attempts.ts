@@ -1,6 +1,7 @@
 import type { AttemptLine } from '../event/attempt-line.ts';
 import { decodeAttemptLines } from '../event/attempt-line.ts';
 import { deliveryKey } from '../event/envelope.ts';
+import { isSought, writable } from '../event/sought.ts';
 import { openAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
@@ -15,14 +16,21 @@ export interface AttemptSelection {
   readonly failed?: boolean | undefined;
 }
 
-function isSelected(line: AttemptLine, selection: AttemptSelection): boolean {
-  const { destination, messageId, user, failed } = selection;
-  if (destination !== undefined && line.destination !== destination) return false;
-  if (failed === true && line.kind === 'attempt' && line.outcome === 'delivered') return false;
-  // The events of a bundle are not known here.
-  if (line.kind === 'bundle-deferred') return messageId === undefined && user === undefined;
-  if (messageId !== undefined && line.messageId !== messageId) return false;
-  return user === undefined || line.user === user;
+function selecting({
+  destination,
+  messageId,
+  user,
+  failed,
+}: AttemptSelection): (line: AttemptLine) => boolean {
+  const isMessage = messageId === undefined ? undefined : isSought(messageId);
+  const isUser = user === undefined ? undefined : isSought(user);
+  return (line) => {
+    if (destination !== undefined && line.destination !== destination) return false;
+    if (failed === true && line.kind === 'attempt' && line.outcome === 'delivered') return false;
+    // The events of a bundle are not known here.
+    if (line.kind === 'bundle-deferred') return isMessage === undefined && isUser === undefined;
+    return isMessage?.(line.messageId) !== false && isUser?.(line.user) !== false;
+  };
 }
 
 /** Reads the topic `attempts` in pieces: what was written since a time, and then what follows. */
@@ -30,6 +38,7 @@ export class AttemptReader {
   readonly #kafka: KafkaClient;
   readonly #topic: string;
   readonly #selection: AttemptSelection;
+  readonly #isSelected: (line: AttemptLine) => boolean;
   /** By partition: the next offset to read. */
   #next: ReadonlyMap<number, number> | undefined;
 
@@ -37,6 +46,7 @@ export class AttemptReader {
     this.#kafka = kafka;
     this.#topic = topic;
     this.#selection = selection;
+    this.#isSelected = selecting(selection);
   }
 
   /**
@@ -48,7 +58,7 @@ export class AttemptReader {
     this.#next = new Map(ranges.map(({ partition, end }) => [partition, end]));
     for await (const { value } of readRange(this.#kafka, { topic: this.#topic, ranges })) {
       for (const line of decodeAttemptLines(value)) {
-        if (Date.parse(line.at) >= sinceMs && isSelected(line, this.#selection)) yield line;
+        if (Date.parse(line.at) >= sinceMs && this.#isSelected(line)) yield line;
       }
     }
   }
@@ -74,7 +84,7 @@ export class AttemptReader {
   #partition(partitions: number): number | undefined {
     const { destination, user } = this.#selection;
     if (destination === undefined || user === undefined) return undefined;
-    return partitionOf(deliveryKey(destination, user), partitions);
+    return partitionOf(deliveryKey(destination, writable(user)), partitions);
   }
 }
 

@@ -1,4 +1,5 @@
 import { reasonClass } from '../event/dead-letter-reasons.ts';
+import { isSought } from '../event/sought.ts';
 import type { DeadLetter } from './dead-letter.ts';
 
 /** Which dead letters an operator selects. A condition that is not given holds for all. */
@@ -15,8 +16,8 @@ export function isSelectedDeadLetter(
   { destinations, reasons, user, messageId }: DeadLetterSelection,
 ): boolean {
   if (destinations !== undefined && !destinations.has(letter.destinationId)) return false;
-  if (user !== undefined && letter.user !== user) return false;
-  if (messageId !== undefined && letter.envelope?.messageId !== messageId) return false;
+  if (user !== undefined && !isSought(user)(letter.user)) return false;
+  if (messageId !== undefined && !isSought(messageId)(letter.envelope?.messageId)) return false;
   if (reasons === undefined) return true;
   return reasons.has(letter.reason) || reasons.has(reasonClass(letter.reason));
 }

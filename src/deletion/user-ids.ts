@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { PostriderError } from '../errors.ts';
 import { maxCallBytes } from '../event/limits.ts';
+import { asGiven } from '../event/sought.ts';
 
 export interface UserIds {
   /** Each once, in the order given. */
@@ -19,7 +20,7 @@ export interface UserFile {
 /**
  * The users that a command names: its arguments, and the lines of a file, one id each. Nothing is trimmed,
  * because ids are compared exactly: a line with spaces around its id is refused, and an argument is taken as
- * it is.
+ * it is. Only half an emoji is read as it is printed, because neither can hold one.
  * @throws PostriderError `usage` for problems of the arguments, `input-invalid` for the file
  */
 export function collectUserIds(args: readonly string[], file: UserFile | undefined): UserIds {
@@ -30,7 +31,7 @@ export function collectUserIds(args: readonly string[], file: UserFile | undefin
     if (problem !== undefined) throw new PostriderError('usage', `a user id ${problem}`);
   }
   const lines = file === undefined ? [] : linesOf(file);
-  const named = [...args, ...lines.filter((line) => line !== '')];
+  const named = [...args, ...lines.filter((line) => line !== '')].map(asGiven);
   if (named.length === 0)
     throw new PostriderError('input-invalid', `${file?.name ?? ''} names no user`);
   const ids = [...new Set(named)];

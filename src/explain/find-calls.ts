@@ -1,5 +1,6 @@
 import { readRejected } from '../dead-letter/rejected.ts';
 import { userOf } from '../event/envelope.ts';
+import { isSought, writable } from '../event/sought.ts';
 import { derivedMessageId } from '../event/parse-call.ts';
 import { withoutByteOrderMark } from '../event/read-json.ts';
 import { textFieldIn } from '../event/text-field.ts';
@@ -20,7 +21,7 @@ import { schemaIdOf } from '../schemas/wire-format.ts';
 import { waitAtMost } from '../ops/wait.ts';
 import type { Topology } from '../topology.ts';
 import type { FoundCall, FoundRejected, Place, WholeCall } from './evidence.ts';
-import { isSought, looks, writable, type Look } from './sought-id.ts';
+import { looks, type Look } from './sought-id.ts';
 import type { TopicReader } from './topic-reader.ts';
 
 export interface Question {
@@ -114,7 +115,7 @@ async function read(
       const partitions =
         user === undefined
           ? undefined
-          : new Set([partitionOf(user, await reader.partitionCount(topic))]);
+          : new Set([partitionOf(writable(user), await reader.partitionCount(topic))]);
       const since = Number.isFinite(sinceMs) ? sinceMs : undefined;
       return reader.find({ topic, partitions, sinceMs: since, untilMs }, isAbout, look);
     }),
@@ -200,7 +201,7 @@ function callsOf(
         return { ...common, isRead: false, isSentAgain: false, unreadable, rejection };
       }
       if (!isWanted(read.call.messageId)) return [];
-      if (user !== undefined && userOf(read.call) !== user) return [];
+      if (user !== undefined && !isSought(user)(userOf(read.call))) return [];
       // Another source may have sent another call with the same id, and earlier.
       if (ownSources !== undefined && !isFrom(ownSources, read)) return [];
       const duplicateOf = repeated(duplicates, originals, record, read);

@@ -24,7 +24,7 @@ import { findCalls, type FoundRecords, type Question } from './find-calls.ts';
 import { factsBytes } from './findings.ts';
 import { LatestBodies } from './latest-bodies.ts';
 import { Scene } from './scene.ts';
-import { isSought } from './sought-id.ts';
+import { isSought, writable } from '../event/sought.ts';
 import { TopicReader } from './topic-reader.ts';
 
 export interface LookUpOptions {
@@ -90,7 +90,9 @@ class LookUp {
     const deps = { ...this.#options, reader: this.#reader, routed, ownSources };
     const found = await findCalls(deps, question);
     const call = found.first;
-    const user = question.user ?? (call === undefined ? undefined : userOf(call.read.call));
+    const said = question.user ?? (call === undefined ? undefined : userOf(call.read.call));
+    // As the keys of its records have it.
+    const user = said === undefined ? undefined : writable(said);
     const sinceMs = firstMs(found) ?? question.sinceMs;
     const scene = new Scene(this.#history, topology, call, user);
     const isWanted = isSought(messageId);

@@ -1,23 +1,5 @@
+import { writable } from '../event/sought.ts';
 import type { Wanted } from '../kafka/protocol/fetched-records.ts';
-
-const half = '\ufffd';
-/** Half an emoji, as pages and commands print it. */
-const printedHalf = /\\ud[89a-f][\da-f]{2}/gi;
-
-/**
- * The id as a URL, a terminal and UTF-8 can have it. A call's id may have half an emoji, which they cannot: it is shown as
- * `\ud83d`, and stored as U+FFFD.
- */
-export function writable(id: string): string {
-  return id.replaceAll(printedHalf, half).toWellFormed();
-}
-
-/** Whether an id is the one that is sought. Half an emoji counts as any other. */
-export function isSought(sought: string): (id: unknown) => boolean {
-  const wanted = writable(sought);
-  if (!wanted.includes(half)) return (id) => id === sought;
-  return (id) => typeof id === 'string' && writable(id) === wanted;
-}
 
 /** Characters that every JSON encoder writes the same way. */
 const plain = /[\w.:-]+/g;

@@ -240,6 +240,7 @@ test('events of a user are found by how they fared worst, by destination, and by
     line('open', 7, failed),
     line('open', 8, { kind: 'retry', attempts: 1 }),
     line('of another', 9, { user: 'bob' }),
+    line('of half', 10, { user: 'cut\ud83d' }),
   ]);
   const find = async (question: Partial<EventQuestion> = {}): Promise<string[]> => {
     const open = { database, words } as unknown as OpenIndex;
@@ -254,4 +255,6 @@ test('events of a user are found by how they fared worst, by destination, and by
   const fourMinutes = nowMs + 4 * 60_000;
   assert.deepEqual(await find({ sinceMs: fourMinutes }), all.slice(0, 3));
   assert.deepEqual(await find({ beforeMs: fourMinutes }), [all[3]]);
+  for (const user of ['cut\ufffd', String.raw`cut\ud83d`])
+    assert.deepEqual(await find({ user }), ['of half delivered']);
 });

@@ -71,6 +71,11 @@ test('dead letters are selected by destination, user, reason and class of reason
   assert.ok(!isSelectedDeadLetter(one, { user: 'b' }));
   assert.ok(isSelectedDeadLetter(one, { messageId: 'm-crm-a:b' }));
   assert.ok(!isSelectedDeadLetter(one, { messageId: 'm-crm' }));
+  const half = letter({ user: 'cut\ud83d' });
+  for (const user of ['cut\ufffd', String.raw`cut\ud83d`]) {
+    assert.ok(isSelectedDeadLetter(half, { user, messageId: `m-crm-${user}` }), user);
+    assert.ok(!isSelectedDeadLetter(one, { user }));
+  }
 });
 
 test('a letter without an envelope is known by its key, shown as it is, and not sent', () => {

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { collectUserIds } from '../../src/deletion/user-ids.ts';
+import { deliveryKey, userOffset } from '../../src/event/envelope.ts';
+import { DeletedUsers } from '../../src/resources/fence/deleted-users.ts';
+import { deletionRecord } from '../../src/resources/fence/deletion-record.ts';
 
 function fromFile(text: string | Buffer, ...args: readonly string[]): readonly string[] {
   return collectUserIds(args, { name: 'users.txt', bytes: Buffer.from(text) }).ids;
@@ -62,3 +65,14 @@ for (const [what, args, file, code, message] of [
     assert.throws(() => collectUserIds(args, given), { name: 'PostriderError', code, message });
   });
 }
+
+test('half an emoji is given as it is printed, and stops the events whose keys have what UTF-8 makes of it', () => {
+  const ids = [String.raw`cut\ud83d`, '\ufffd'];
+  const users = collectUserIds(ids.slice(0, 1), { name: 'f', bytes: Buffer.from(ids.join('\n')) });
+  assert.deepEqual(users, { ids: ['cut\ud83d', '\ufffd'], repeated: 1, emptyLines: 0 });
+  const deleted = new DeletedUsers(Infinity);
+  const { key } = deletionRecord('deletions', { sourceId: 'shop', userId: 'cut\ud83d', time: '' });
+  deleted.add(Buffer.from(String(key)), 1_000);
+  const eventKey = Buffer.from(deliveryKey('crm', 'cut\ud83d'));
+  assert.equal(deleted.timeMs('shop', eventKey, userOffset('crm')), 1_000);
+});

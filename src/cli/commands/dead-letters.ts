@@ -6,6 +6,7 @@ import { LetterSummary } from '../../dead-letter/summary.ts';
 import { PostriderError } from '../../errors.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../event/dead-letter-reasons.ts';
 import { deliveryKey } from '../../event/envelope.ts';
+import { writable } from '../../event/sought.ts';
 import { hintAmong } from '../../near.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
 import { recordKey } from '../../resources/config/stored.ts';
@@ -161,7 +162,7 @@ function selectionOf(options: SelectOptions): Selection<DeadLetter> {
   const { destination: destinations, user, reason: reasons, message: messageId } = options;
   const [only] = destinations?.size === 1 ? destinations : [];
   const isKeyKnown = only !== undefined && user !== undefined;
-  const key = isKeyKnown ? deliveryKey(only, user) : undefined;
+  const key = isKeyKnown ? deliveryKey(only, writable(user)) : undefined;
   return {
     area: searchAreaOf(options, key),
     matches: (letter) => isSelectedDeadLetter(letter, { destinations, user, reasons, messageId }),

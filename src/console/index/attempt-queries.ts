@@ -9,6 +9,7 @@ import {
   refused,
   type AttemptRow,
 } from './attempt-rows.ts';
+import { writable } from '../../event/sought.ts';
 import { idIn } from '../../event/uid.ts';
 import {
   outcomes,
@@ -66,7 +67,8 @@ export async function findAttempts(
   question: AttemptQuestion,
 ): Promise<FoundAttempts> {
   const { words, database } = index;
-  const { failed, message, user, afterSeq, before, limit } = question;
+  const { failed, afterSeq, before, limit } = question;
+  const [message, user] = [question.message, question.user].map((id) => id && writable(id));
   const destination = words.find(question.destination);
   const url = question.url === undefined ? undefined : words.find(question.url);
   const isUnknown = destination === undefined || (question.url !== undefined && url === undefined);
@@ -149,10 +151,11 @@ export async function whoseMessage(
 ): Promise<string | undefined> {
   const word = destination === undefined ? undefined : words.find(destination);
   if (destination !== undefined && word === undefined) return undefined;
+  const sought = writable(message);
   const where = word === undefined ? [] : [`destination = ${word}`];
   const [row] = await database.rows<{ user: string | null }>(
     `${found('message', where)} select usr as "user" from found order by at_ms desc limit 1`,
-    { hash: hashOf(message), text: message },
+    { hash: hashOf(sought), text: sought },
   );
   return row?.user ?? undefined;
 }
@@ -185,8 +188,9 @@ export interface EventQuestion {
 /** The events of a user of which lines are kept, the newest first. */
 export async function eventsOfUser(
   { database, words }: OpenIndex,
-  { user, outcome, destination, sinceMs = 0, beforeMs, limit }: EventQuestion,
+  { user: sought, outcome, destination, sinceMs = 0, beforeMs, limit }: EventQuestion,
 ): Promise<FoundEvents> {
+  const user = writable(sought);
   const wanted = destination === undefined ? undefined : words.find(destination);
   if (destination !== undefined && wanted === undefined) return { items: [], nextAtMs: undefined };
   const having = ['max(at_ms) < $before', 'max(at_ms) >= $since'];

@@ -123,7 +123,7 @@ export function followLinks(): void {
 }
 
 /** Half an emoji, which anybody may put into an id, is no text that a URL can have. */
-function encoded(text: string): string {
+export function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
 

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import type { RunOutcome } from '../../api/model.ts';
 import type { Redrive, RunRow } from '../../api/run-model.ts';
 import type { Problem } from '../api.ts';
+import { encoded } from '../navigation.ts';
 import { count, counted } from '../format.ts';
 import { Data } from '../parts/data.tsx';
 import { ProblemNote } from '../parts/notes.tsx';
@@ -22,7 +23,7 @@ export function useRun(
   isOver: (run: Redrive) => boolean,
 ): { readonly run: Redrive | undefined; readonly problem: Problem | undefined } {
   const [pace, setPace] = useState<{ readonly id: string; readonly everyMs: number }>();
-  const path = begun === undefined ? undefined : `/redrives/${encodeURIComponent(begun.id)}`;
+  const path = begun === undefined ? undefined : `/redrives/${encoded(begun.id)}`;
   const everyMs = pace !== undefined && pace.id === begun?.id ? pace.everyMs : progressMs;
   const polled = usePolled<Redrive>(path, everyMs);
   const run = (polled.isOld ? undefined : polled.answer) ?? begun;

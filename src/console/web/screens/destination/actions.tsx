@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import type { DestinationDetail } from '../../../api/model.ts';
 import type { Redrive } from '../../../api/run-model.ts';
 import { post, Problem } from '../../api.ts';
+import { encoded } from '../../navigation.ts';
 import { count, milliseconds } from '../../format.ts';
 import { inWords } from '../../parts/answer.tsx';
 import { Data, Id, Lines } from '../../parts/data.tsx';
@@ -147,7 +148,7 @@ function Ask({
     setBusy(true);
     setProblem(undefined);
     try {
-      const path = `/destinations/${encodeURIComponent(destination.id)}/${action}`;
+      const path = `/destinations/${encoded(destination.id)}/${action}`;
       const answer = await post<{ items?: readonly TestAnswer[] } | Redrive>(path, csrf);
       if ('state' in answer) setRunning(answer);
       setAnswers('state' in answer ? [] : (answer.items ?? []));

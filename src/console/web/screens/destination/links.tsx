@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { DestinationDetail, LinkRow, MadeLink, Page } from '../../../api/model.ts';
 import { post, Problem } from '../../api.ts';
+import { encoded } from '../../navigation.ts';
 import { Id, Time, Who } from '../../parts/data.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { ProblemNote, Shown } from '../../parts/notes.tsx';
@@ -36,12 +37,12 @@ export function LinksDialog({
   };
   const make = (): Promise<void> =>
     act(async () => {
-      const path = `/destinations/${encodeURIComponent(destination.id)}/links`;
+      const path = `/destinations/${encoded(destination.id)}/links`;
       setMade(await post<MadeLink>(path, csrf, { expires, bodies }));
     });
   const revoke = (id: string): Promise<void> =>
     act(async () => {
-      await post(`/links/${encodeURIComponent(id)}/revoke`, csrf);
+      await post(`/links/${encoded(id)}/revoke`, csrf);
     });
   return (
     <Dialog title="Links for the customer" onClose={onClose}>

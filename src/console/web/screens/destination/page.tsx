@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import type { DestinationDetail } from '../../../api/model.ts';
 import { count, counted, milliseconds, percent, rate, short } from '../../format.ts';
-import { urlOf } from '../../navigation.ts';
+import { encoded, urlOf } from '../../navigation.ts';
 import { Answer } from '../../parts/answer.tsx';
 import { Data, Id, Lines, None, Time } from '../../parts/data.tsx';
 import { Shown } from '../../parts/notes.tsx';
@@ -18,7 +18,7 @@ import { Waiting } from './waiting.tsx';
 /** One destination: what is wrong, since when, and what can be done. */
 export function DestinationPage({ id }: { readonly id: string }): JSX.Element {
   const session = useSession();
-  const path = `/destinations/${encodeURIComponent(id)}`;
+  const path = `/destinations/${encoded(id)}`;
   const detail = usePolled<DestinationDetail>(path);
   return (
     <>
