@@ -74,9 +74,22 @@ export function clockTime(ms: number): string {
 
 const shortDate = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
 
-export function clockText(ms: number, nowMs: number): string {
-  const date = shortDate.format(ms);
-  return date === shortDate.format(nowMs) ? clockTime(ms) : `${date} ${clockTime(ms)}`;
+/** `31 Jan 14:03:22`, in the reader's zone. */
+export function clockText(ms: number): string {
+  return `${shortDate.format(ms)} ${clockTime(ms)}`;
+}
+
+/** Of the reader, as all times of a page are. */
+export const zone: string = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+const isoTime = /\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z/g;
+
+/** A text in which commands name times in UTC, with the reader's times instead. */
+export function inOwnZone(text: string): string {
+  return text.replaceAll(isoTime, (iso) => {
+    const ms = Date.parse(iso);
+    return Number.isNaN(ms) ? iso : clockText(ms);
+  });
 }
 
 const dayName = new Intl.DateTimeFormat('en-GB', {

@@ -54,7 +54,7 @@ export function storyOf(
             at: before(95.9),
             what: `attempt 1 failed: answered 503 "upstream connect error" in 132 ms${mark}`,
           },
-          { at: before(95.9), what: 'waits until 11:05:12, given up at 15:04:12' },
+          { at: before(95.9), what: `waits until ${later(8)}, given up at ${later(144)}` },
           { at: before(95), what: 'attempt 2 failed: no answer within 10 s in 10003 ms' },
           {
             at: before(21),

@@ -129,6 +129,25 @@ visiting('events of a user say how they ended, and are found by it', async ({ pa
   await page.waitForURL(/destination=crm/);
 });
 
+visiting(
+  "an event's times are all of one zone, which is said once, and its ids can be copied",
+  async ({ page, open }) => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await open(`/events?message=${encodeURIComponent(busy.story.messageId)}`);
+    const text = await page.locator('main').innerText();
+    assert.equal(text.match(/All times are those of your time zone, \S+\./g)?.length, 1);
+    assert.match(text, /waits until \d+ \w+ \d\d:\d\d:\d\d, given up at \d+ \w+ \d\d:\d\d:\d\d/);
+    assert.doesNotMatch(text, /\dT\d\d:\d\d/);
+    for (const what of ['Message id', 'User']) {
+      await page.getByRole('button', { name: `Copy ${what}` }).focus();
+      await page.keyboard.press('Enter');
+      await page.getByRole('status').filter({ hasText: 'Copied' }).first().waitFor();
+    }
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+    assert.equal(copied, busy.story.user);
+  },
+);
+
 visiting('the configuration comes in pages, by kind and by a search', async ({ page, open }) => {
   await open('/configuration?kind=Destination');
   const rows = page.locator('.resources > li');

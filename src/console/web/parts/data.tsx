@@ -87,13 +87,13 @@ export function Age({ since }: { readonly since: string }): JSX.Element {
   );
 }
 
-/** The clock's time, to tell steps apart that took seconds; the date where it is not today's. */
+/** Date and time, to tell steps apart that took seconds. */
 export function Clock({ at }: { readonly at: string }): JSX.Element {
   const nowMs = useNowMs();
   const atMs = Date.parse(at);
   return (
     <time dateTime={at} title={`${relative(atMs, nowMs)}\n${absolute(at)}`}>
-      {Number.isNaN(atMs) ? printable(at) : clockText(atMs, nowMs)}
+      {Number.isNaN(atMs) ? printable(at) : clockText(atMs)}
     </time>
   );
 }

@@ -1,6 +1,8 @@
 import type { JSX } from 'preact';
 import type { DestinationStory, Story } from '../../api/model.ts';
+import { inOwnZone, zone } from '../format.ts';
 import { urlOf } from '../navigation.ts';
+import { Copy } from '../parts/copy.tsx';
 import { Clock, Data, Id, Lines, None, Time } from '../parts/data.tsx';
 import type { Shape } from '../parts/glyph.tsx';
 import { Section } from '../parts/page.tsx';
@@ -45,6 +47,7 @@ export function EventStory({ story }: { readonly story: Story }): JSX.Element {
         <Fact name="Type" text={type} />
         {event === null ? null : <Fact name="Event" text={event} />}
       </dl>
+      <p class="quiet">All times are those of your time zone, {zone}.</p>
       {role === 'customer' ? null : <Received received={received} />}
       <Section title={wanting.length === 1 ? 'One destination' : `${wanting.length} destinations`}>
         <div class="stories">
@@ -81,7 +84,7 @@ function Received({ received }: Pick<Story, 'received'>): JSX.Element {
               <Clock at={at} />
             </span>
             <span>
-              <Badge {...receiptLooks[outcome]} /> <Data text={detail} />
+              <Badge {...receiptLooks[outcome]} /> <Data text={inOwnZone(detail)} />
               <span class="under">
                 <Id text={`${topic} ${place}`} />
               </span>
@@ -108,7 +111,15 @@ function Fact({
   return (
     <div>
       <dt>{name}</dt>
-      <dd>{text === null ? <None /> : <Id text={text} />}</dd>
+      <dd>
+        {text === null ? (
+          <None />
+        ) : (
+          <>
+            <Id text={text} /> <Copy text={text} what={name} />
+          </>
+        )}
+      </dd>
     </div>
   );
 }
@@ -137,7 +148,7 @@ function OneDestination({
         )}
       </h3>
       <p>
-        <Data text={detail} />
+        <Data text={inOwnZone(detail)} />
       </p>
       {until === null && deadline === null ? null : (
         <p class="quiet">
@@ -160,7 +171,7 @@ function OneDestination({
               <span class="timeline-at">
                 <Clock at={each.at} />
               </span>
-              <Data text={each.what} />
+              <Data text={inOwnZone(each.what)} />
             </li>
           ))}
         </ol>

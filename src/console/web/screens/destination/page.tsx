@@ -3,6 +3,7 @@ import type { DestinationDetail } from '../../../api/model.ts';
 import { count, counted, milliseconds, percent, rate, short } from '../../format.ts';
 import { encoded, urlOf } from '../../navigation.ts';
 import { Answer } from '../../parts/answer.tsx';
+import { Copy } from '../../parts/copy.tsx';
 import { Data, Id, Lines, None, Time } from '../../parts/data.tsx';
 import { Shown } from '../../parts/notes.tsx';
 import { PageHead, Section } from '../../parts/page.tsx';
@@ -76,7 +77,7 @@ function Situation({ destination }: { readonly destination: DestinationDetail })
   return (
     <>
       <p class="quiet">
-        <Id text={destination.id} />
+        <Id text={destination.id} /> <Copy text={destination.id} what="the id of the destination" />
       </p>
       <p>
         {lookOf(state).meaning}
