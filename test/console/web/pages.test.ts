@@ -527,15 +527,10 @@ visiting(
   'no screen of a customer, nor what a screen reader says of it, has a word of ours',
   async ({ page, open, fake }) => {
     const check = async (where: string): Promise<void> => {
-      const spoken = await page
-        .locator('body [title], body [aria-label], body caption')
-        .evaluateAll((all) =>
-          all.map((each) =>
-            [each.getAttribute('title'), each.getAttribute('aria-label'), each.textContent].join(
-              ' ',
-            ),
-          ),
-        );
+      const spoken = await page.evaluate<string[]>(
+        `[...document.querySelectorAll('[title], [aria-label], caption')].map((each) =>
+          [each.getAttribute('title'), each.getAttribute('aria-label'), each.textContent].join(' '))`,
+      );
       const seen = await page.locator('body').innerText();
       const found = [seen, ...spoken].flatMap((text) => ourWords.exec(text)?.[0] ?? []);
       assert.deepEqual(found, [], `${where}: ${seen}`);
