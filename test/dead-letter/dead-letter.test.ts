@@ -147,11 +147,7 @@ test('a redriven event goes to the partition of its destination’s others', () 
 
 test('the list says when an event was redriven that failed again', () => {
   const first = letter();
-  const { headers = {} } = redriven(
-    first,
-    { topic: 't', configOffset: 0 },
-    5_000,
-  );
+  const { headers = {} } = redriven(first, { topic: 't', configOffset: 0 }, 5_000);
   const second = letter({}, { envelope: String(headers[envelopeHeader]) });
   const table = presentLetters([first, second], none, 'wide', deadLetterView);
   assert.deepEqual(

@@ -210,7 +210,7 @@ test('headers of a refusal are kept that help people, however many, long or odd 
     'Content-Length: 0',
   ];
   const { outcome } = await post(await raw(`${lines.join('\r\n')}\r\n\r\n`));
-  const { headers = {} } = outcome.kind === 'permanent' ? (outcome.answer ?? {}) : {};
+  const { headers = {} } = outcome.kind === 'delivered' ? {} : (outcome.answer ?? {});
   const { server, 'www-authenticate': realm, ...others } = headers;
   assert.ok(server?.startsWith('edge \x07') === true && server.endsWith(', behind it'), server);
   assert.equal(realm, `Bearer ${'x'.repeat(192)}…`);
