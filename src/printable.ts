@@ -46,3 +46,8 @@ function escaped(character: string): string {
     .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .join('');
 }
+
+/** `1 call`, `2 calls`. `noun`: its singular, with a regular plural. */
+export function counted(count: number, noun: string): string {
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
+}

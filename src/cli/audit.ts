@@ -6,12 +6,12 @@ import type { AuditRecord, RunOutcome } from '../event/audit-entry.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
+import { counted } from '../printable.ts';
 import type { Change } from '../resources/apply/plan.ts';
 import { requireTopics } from '../resources/require-topics.ts';
 import { withProducer } from './connect/with-producer.ts';
 import type { Context } from './context.ts';
 import type { RedriveOptions } from './letters/options.ts';
-import { counted } from './terminal/counted.ts';
 
 /** A command that is stopped while Kafka is away waits no longer for the entry that says so. */
 const outcomeMs = 10_000;

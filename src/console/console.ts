@@ -7,12 +7,13 @@ import type { Role } from '../ops/role.ts';
 import { waitAtMost } from '../ops/wait.ts';
 import type { Topology } from '../topology.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
+import type { ServiceAccess } from '../dead-letter/service.ts';
 import { PostriderError } from '../errors.ts';
 import { createAccess } from './access/create-access.ts';
 import type { IdentityOf } from './access/customer-link.ts';
 import type { AccessSettings } from './access/settings.ts';
 import { Audit } from './actions/audit.ts';
-import type { Operations } from './actions/operations.ts';
+import { createOperations, type Operations } from './actions/operations.ts';
 import { addActions } from './actions/routes.ts';
 import { addLinkActions } from './actions/links.ts';
 import { addRunRoutes } from './actions/run-routes.ts';
@@ -44,9 +45,11 @@ export interface ConsoleDeps {
   /** Of the index, which can be deleted at any time. */
   readonly dataDir: string;
   readonly bounds?: Bounds;
-  /** What other stages know; the console imports none of them. */
+  /** What other stages know; the console imports none of these. */
   readonly stages: Pick<RouteDeps, 'saidNow' | 'readBacklog' | 'explain'>;
-  readonly operations: Operations;
+  /** For what operators may do with dead letters and pauses. */
+  readonly services: ServiceAccess;
+  readonly sendTest: Operations['sendTest'];
   /** For what operators have done, and for the audit. */
   readonly producer: Pick<Producer, 'send'>;
 }
@@ -62,7 +65,7 @@ export interface Console extends Role {
  */
 export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   const { kafka, topology, clock, port, dataDir, bounds = usualBounds, stages } = deps;
-  const { operations, producer } = deps;
+  const { services, sendTest, producer } = deps;
   const log = deps.log.child({ role: 'console' });
   const metrics = new ConsoleMetrics(deps.metrics);
   const identityOf: IdentityOf = (id) => live.identityOf(id);
@@ -118,7 +121,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
       addLetterRoutes(api, parts);
       addEventRoutes(api, parts);
       addDeploymentRoutes(api, parts);
-      addActions(api, { operations, runs, audit });
+      addActions(api, { operations: createOperations(services, sendTest), runs, audit });
       addRunRoutes(api, { index, audit, runs, clock });
       addLinkActions(api, { audit, clock, identityOf });
     },

@@ -8,7 +8,7 @@ import type { SteadyClock } from '../ops/clock.ts';
 import type { Topology } from '../topology.ts';
 import { deadLetterView } from './dead-letter-view.ts';
 import { readDeadLetter, type DeadLetter } from './dead-letter.ts';
-import { pause } from './pause.ts';
+import { pause } from './pace.ts';
 import { LetterCounts } from './present.ts';
 
 const lookEveryMs = 500;

@@ -6,6 +6,8 @@ import {
   parseHeader,
   type Envelope,
 } from '../event/envelope.ts';
+import { reasonClass } from '../event/dead-letter-reasons.ts';
+import { isSought } from '../event/sought.ts';
 import { decodeLastAnswer, type LastAnswer } from '../event/last-answer.ts';
 import {
   answerHeader,
@@ -14,6 +16,7 @@ import {
   reasonHeader,
 } from '../event/rejected-headers.ts';
 import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
+import type { Fence } from '../resources/fence/fence.ts';
 import type { Letter } from './letter.ts';
 import type { Objection } from './sift.ts';
 
@@ -73,6 +76,15 @@ export function notWhole({ envelope, record }: DeadLetter): Objection | undefine
   return { why: 'because there is no event in it that can be read' };
 }
 
+/** Objects to an event whose user was deleted after it, because workers would drop it. */
+export function deletedSince(
+  { envelope, record }: DeadLetter,
+  fence: Pick<Fence, 'covers'>,
+): Objection | undefined {
+  if (envelope === undefined || fence.covers(envelope, record.key) === undefined) return undefined;
+  return { why: 'because their user was deleted after the call' };
+}
+
 /**
  * The event as it was, with its id, its bytes and its age, and a fresh clock: no attempts, no deadline.
  * @param letter a whole one
@@ -94,4 +106,24 @@ export function redriven(
   };
   const headers = { [envelopeHeader]: encodeEnvelope(fresh) };
   return { topic, partitionKey, key: record.key, value: record.value, headers };
+}
+
+/** Which dead letters an operator selects. A condition that is not given holds for all. */
+export interface DeadLetterSelection {
+  readonly destinations?: ReadonlySet<string> | undefined;
+  /** Also classes such as `http-4xx`. */
+  readonly reasons?: ReadonlySet<string> | undefined;
+  readonly user?: string | undefined;
+  readonly messageId?: string | undefined;
+}
+
+export function isSelectedDeadLetter(
+  letter: DeadLetter,
+  { destinations, reasons, user, messageId }: DeadLetterSelection,
+): boolean {
+  if (destinations !== undefined && !destinations.has(letter.destinationId)) return false;
+  if (user !== undefined && !isSought(user)(letter.user)) return false;
+  if (messageId !== undefined && !isSought(messageId)(letter.envelope?.messageId)) return false;
+  if (reasons === undefined) return true;
+  return reasons.has(letter.reason) || reasons.has(reasonClass(letter.reason));
 }

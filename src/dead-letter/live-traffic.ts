@@ -1,7 +1,7 @@
 import { PostriderError } from '../errors.ts';
 import type { Progress } from '../kafka/topic-progress.ts';
 import type { SteadyClock } from '../ops/clock.ts';
-import { pause } from './pause.ts';
+import { pause } from './pace.ts';
 
 /** How far the workers are in the topic that live traffic and redriven events share. */
 export interface Traffic extends Progress {

@@ -1,5 +1,4 @@
-import type { SteadyClock } from '../ops/clock.ts';
-import { pause } from './pause.ts';
+import type { Clock, SteadyClock } from '../ops/clock.ts';
 
 /** Shorter pauses are saved up, because a timer for each record would cost more than the record. */
 const shortestPauseMs = 10;
@@ -26,4 +25,18 @@ export class Pace {
     const pauseMs = dueMs - nowMs;
     if (pauseMs >= shortestPauseMs) await pause(this.#clock, pauseMs, signal);
   }
+}
+
+/** Resolves after that time, or when the signal is aborted, so that Ctrl-C takes effect at once. */
+export async function pause(clock: Clock, pauseMs: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resume) => {
+    const end = (): void => {
+      timer.cancel();
+      signal.removeEventListener('abort', end);
+      resume();
+    };
+    const timer = clock.after(pauseMs, end);
+    signal.addEventListener('abort', end);
+  });
 }

@@ -7,11 +7,13 @@ import {
   originHeader,
   reasonHeader,
 } from '../event/rejected-headers.ts';
+import { isMendable } from '../event/rejection.ts';
 import { textFieldIn } from '../event/text-field.ts';
 import { chooseWriteKey, writeKeyField, writeKeyHeader } from '../event/write-key.ts';
 import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
 import type { Topology } from '../topology.ts';
 import type { Letter } from './letter.ts';
+import type { Objection } from './sift.ts';
 
 /** A call that could not be routed. */
 export interface RejectedCall extends Letter {
@@ -48,7 +50,7 @@ export function sentAgain({ record, origin }: RejectedCall, topology: Topology):
 }
 
 /** Undefined if the record names no source. */
-export function writeKeyOf({ headers, value }: IncomingRecord): string | undefined {
+function writeKeyOf({ headers, value }: IncomingRecord): string | undefined {
   const inCall = value === null ? undefined : textFieldIn(value, writeKeyField);
   return chooseWriteKey(headers[writeKeyHeader], inCall);
 }
@@ -58,4 +60,34 @@ function originOf(record: IncomingRecord): Origin {
   const { topic, partition, offset, timestampMs } = record;
   const origin = decodeOrigin(record.headers[originHeader]);
   return origin ?? { topic, partition, offset, appendTimeMs: timestampMs };
+}
+
+/** Which rejected calls an operator selects. A condition that is not given holds for all. */
+export interface RejectedSelection {
+  readonly reasons?: ReadonlySet<string> | undefined;
+  /** The record's key, which is the user's id unless the producer chose another. */
+  readonly key?: string | undefined;
+  /** Those of one source. */
+  readonly writeKeys?: ReadonlySet<string> | undefined;
+}
+
+export function isSelectedCall(
+  { record, reason }: RejectedCall,
+  selection: RejectedSelection,
+): boolean {
+  const { reasons, key, writeKeys } = selection;
+  if (reasons !== undefined && !reasons.has(reason)) return false;
+  if (key !== undefined && record.key?.toString() !== key) return false;
+  if (writeKeys === undefined) return true;
+  const writeKey = writeKeyOf(record);
+  return writeKey !== undefined && writeKeys.has(writeKey);
+}
+
+/**
+ * Objects to a call whose cause cannot be fixed.
+ * @param remedy sends it nevertheless
+ */
+export function notMendable({ reason }: RejectedCall, remedy: string): Objection | undefined {
+  if (isMendable(reason)) return undefined;
+  return { why: 'because they are invalid and would be rejected again', name: reason, remedy };
 }

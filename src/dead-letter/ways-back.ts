@@ -7,6 +7,7 @@ import { partitionKeyOf } from '../resources/partition-key.ts';
 import { recordKey } from '../resources/config/stored.ts';
 import type { Topology } from '../topology.ts';
 import type { DeadLetter, WayBack } from './dead-letter.ts';
+import type { Remedies } from './service.ts';
 import type { Objection } from './sift.ts';
 
 type Reach = Destination | keyof typeof beyondReach;
@@ -17,15 +18,7 @@ const beyondReach = {
   unreadable: 'because this version cannot read their destination',
 } as const;
 
-/** What an operator can do about letters that are left out. */
-export interface Remedies {
-  /** Sends them to a destination which cannot take them now. */
-  readonly unreachable: string;
-  /** Sends those of an earlier destination. */
-  readonly earlier?: string;
-}
-
-/** Of its events; the shared one where it is none that takes any. */
+/** The topic that the destination's events go to: its dedicated topic if it has one and is enabled, else the shared one. */
 export function topicOf(
   destination: Pick<Destination, 'id' | 'topic' | 'enabled'> | undefined,
   { topics, dedicatedTopic }: Pick<Topology, 'topics' | 'dedicatedTopic'>,
@@ -64,7 +57,7 @@ export class WaysBack {
   /** Why a letter would only come back from its destination. */
   async objection(
     { destinationId: id, envelope }: DeadLetter,
-    { unreachable, earlier }: Remedies,
+    { unreachable, earlier }: Pick<Remedies, 'unreachable' | 'earlier'>,
   ): Promise<Objection | undefined> {
     await this.#config.fresh();
     const reach = this.#reach(id);

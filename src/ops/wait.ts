@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
@@ -17,4 +18,13 @@ export async function waitAtMost(
  */
 export async function waitUnlessAborted(waitMs: number, signal: AbortSignal): Promise<void> {
   await delay(waitMs, undefined, { signal }).catch(() => undefined);
+}
+
+/** Time for records in flight when a command is stopped: longer than an attempt to write takes. */
+export const closeMs = 30_000;
+
+/** Resolves when records in flight at the signal have had enough time, also while Kafka is unreachable. */
+export async function timeToEnd(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
+  await delay(closeMs, undefined, { ref: false });
 }

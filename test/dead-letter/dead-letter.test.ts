@@ -9,7 +9,7 @@ import {
 } from '../../src/dead-letter/dead-letter.ts';
 import { LetterCounts, presentLetter, presentLetters } from '../../src/dead-letter/present.ts';
 import { Redrives } from '../../src/dead-letter/redrives.ts';
-import { isSelectedDeadLetter } from '../../src/dead-letter/select-dead-letters.ts';
+import { isSelectedDeadLetter } from '../../src/dead-letter/dead-letter.ts';
 import { WaysBack } from '../../src/dead-letter/ways-back.ts';
 import type { DeadLetterReason } from '../../src/delivery/outcome.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../src/event/dead-letter-reasons.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { consoleOperations } from '../../src/cli/console/operations.ts';
 import { createContext } from '../../src/cli/context.ts';
+import { serviceAccess } from '../../src/cli/letters/letters.ts';
+import { createOperations } from '../../src/console/actions/operations.ts';
 import { eventually } from '../harness/eventually.ts';
 import { deadLetterRecord } from './letters.ts';
 import { startLetterbox, type Letterbox } from './letterbox.ts';
@@ -41,7 +42,8 @@ test('a redrive to a destination without its topic is refused before anything is
 });
 
 test('the console says so too', async () => {
-  const operations = consoleOperations(createContext(box.postrider.environment));
+  const access = await serviceAccess(createContext(box.postrider.environment));
+  const operations = createOperations(access, () => assert.fail('nothing is tested'));
   const run = { signal: new AbortController().signal, onSent: () => assert.fail('sent') };
   for (const work of [
     operations.redrive({ destination: 'big' }),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isSelectedCall } from '../../src/dead-letter/select-rejected.ts';
+import { isSelectedCall } from '../../src/dead-letter/rejected.ts';
 import { readRejected, sentAgain } from '../../src/dead-letter/rejected.ts';
 import { rejectedLetter, rejectedRecord, topology } from './letters.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Resumed } from '../../src/cli/commands/resume.ts';
+import type { Resumed } from '../../src/dead-letter/resume.ts';
 import { startReceiver, type Receiver } from '../../src/dev/receiver.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';

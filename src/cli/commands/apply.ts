@@ -15,8 +15,7 @@ import {
   type FileOptions,
 } from '../resources/plan-files.ts';
 import { confirmRemoval, refuseMassRemoval } from '../resources/removal.ts';
-import { parseCount } from '../terminal/counted.ts';
-import { isForPrograms } from '../terminal/output.ts';
+import { parseCount, isForPrograms } from '../terminal/output.ts';
 
 interface ApplyOptions extends FileOptions {
   readonly dryRun?: true;

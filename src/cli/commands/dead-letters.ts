@@ -1,7 +1,15 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import type { DeadLetter } from '../../dead-letter/dead-letter.ts';
+import { isSelectedDeadLetter, type DeadLetter } from '../../dead-letter/dead-letter.ts';
 import type { Place } from '../../dead-letter/letter.ts';
-import { isSelectedDeadLetter } from '../../dead-letter/select-dead-letters.ts';
+import {
+  countDeadLetters,
+  deadLetters,
+  outcomeOf,
+  redriveDeadLetters,
+  withWaysBack,
+  type DeadRedrive,
+} from '../../dead-letter/redrive-dead-letters.ts';
+import { requireLetters, searchLetters, type Selection } from '../../dead-letter/search.ts';
 import { LetterSummary } from '../../dead-letter/summary.ts';
 import { PostriderError } from '../../errors.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../event/dead-letter-reasons.ts';
@@ -14,20 +22,8 @@ import { ofKind, type StoredResources } from '../../resources/config/stored-reso
 import { nameOfDestination } from '../../resources/notice-hook.ts';
 import { auditedRun, ofDestinations, selectionText } from '../audit.ts';
 import type { Context } from '../context.ts';
-import {
-  deadLetters,
-  outcomeOf,
-  redriveDeadLetters,
-  withWaysBack,
-  type DeadRedriveOptions,
-} from '../letters/events-again.ts';
-import {
-  listLetters,
-  requireLetters,
-  searchLetters,
-  showLetter,
-  type Selection,
-} from '../letters/letters.ts';
+import { followed } from '../letters/follow.ts';
+import { listLetters, serviceAccess, showLetter } from '../letters/letters.ts';
 import {
   parseIds,
   parsePause,
@@ -38,14 +34,23 @@ import {
   withRedriveOptions,
   withSearchOptions,
   type ListOptions,
+  type RedriveOptions,
   type SearchOptions,
 } from '../letters/options.ts';
+import { confirmAll, countWith, remediesOf, sendWith } from '../letters/redrive.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 
 interface SelectOptions extends SearchOptions {
   readonly destination?: ReadonlySet<string>;
   readonly reason?: ReadonlySet<string>;
   readonly message?: string;
+}
+
+interface DeadRedriveOptions extends RedriveOptions {
+  readonly allDestinations?: true;
+  readonly earlier?: true;
+  /** How long to look what becomes of them, in milliseconds. */
+  readonly wait: number;
 }
 
 /** `postrider dead-letters`: events that were given up, and their way back. */
@@ -112,22 +117,19 @@ async function list(context: Context, options: SelectOptions & ListOptions): Pro
   const selection = selectionOf(options);
   const { destination: ids } = options;
   if (ids !== undefined)
-    warnIfUnknown(context, ids, await readStoredResources(await accessOf(context)));
+    warnIfUnknown(context, ids, await readStoredResources(await serviceAccess(context)));
   await listLetters(context, deadLetters, selection, options);
 }
 
 async function summarize(context: Context, options: SelectOptions & OutputOptions): Promise<void> {
-  await requireLetters(context, deadLetters);
-  const { signal } = new AbortController();
-  const found = await searchLetters(context, deadLetters, selectionOf(options), signal);
-  const status = context.status(found.progress);
+  const access = await serviceAccess(context);
+  await requireLetters(access, deadLetters);
   const summary = new LetterSummary();
-  try {
+  await followed(context, { noun: deadLetters.noun }, async (caller) => {
+    const found = await searchLetters(access, deadLetters, selectionOf(options), caller);
     for await (const letter of found.letters)
       summary.add(letter, found.redrives.timeMsOf(letter.record) !== undefined);
-  } finally {
-    status.stop();
-  }
+  });
   const text = (format: 'table' | 'wide'): string =>
     summary.present(format === 'wide' ? Infinity : undefined);
   context.print(present(options.output, () => summary.rows(), text));
@@ -142,18 +144,35 @@ async function redrive(
   if (options.earlier === true && options.destination === undefined)
     throw new PostriderError('usage', '--earlier needs --destination: name whose events are sent');
   const selection = { ...selectionOf(options), places };
-  await withWaysBack(context, async (ways) => {
-    const { destination } = options;
+  const { destination, allDestinations, earlier, again, rate, wait, dryRun } = options;
+  const chosen: DeadRedrive = {
+    selection,
+    destinations: destination,
+    allDestinations,
+    earlier,
+    againMs: again,
+    rate,
+    waitMs: wait,
+    remedies: remediesOf(options),
+  };
+  const { noun } = deadLetters;
+  const access = await serviceAccess(context);
+  await withWaysBack(access, async (ways) => {
     if (destination !== undefined) warnIfUnknown(context, destination, ways.config.resources);
-    if (options.dryRun === true) {
-      await redriveDeadLetters(context, ways, selection, options);
+    if (dryRun === true) {
+      await countWith(context, noun, options, (caller) =>
+        countDeadLetters(access, ways, chosen, caller),
+      );
       return;
     }
     const done = { action: 'redrive', ...ofDestinations(destination) } as const;
-    const chosen = selectionText({ ...options }, places);
-    await auditedRun(context, done, chosen, async (onSent) => {
-      const result = await redriveDeadLetters(context, ways, selection, { ...options, onSent });
-      return { leftOut: result.leftOut, became: outcomeOf(result) };
+    const text = selectionText({ ...options }, places);
+    await auditedRun(context, done, text, async (onSent) => {
+      await confirmAll(context, access, deadLetters, selection, options);
+      const result = await sendWith(context, noun, { ...options, onSent }, (caller) =>
+        redriveDeadLetters(access, ways, chosen, caller),
+      );
+      return { leftOut: result.leftOut.sentences(), became: outcomeOf(result) };
     });
   });
 }
@@ -181,11 +200,6 @@ function warnIfUnknown(
     const others = known.length === 0 ? '; there are none' : hintAmong(id, known, 'known are');
     context.note(`there is no destination ${id} now${others}`);
   }
-}
-
-async function accessOf(context: Context): Promise<Parameters<typeof readStoredResources>[0]> {
-  const { kafka, log } = context;
-  return { kafka, topology: await context.topology(), log };
 }
 
 function parseReasons(text: string): ReadonlySet<string> {

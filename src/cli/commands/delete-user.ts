@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { printable } from '../../printable.ts';
+import { counted, printable } from '../../printable.ts';
 import { affectedBy, findSources } from '../../deletion/affected.ts';
 import { deleteUsers } from '../../deletion/delete-users.ts';
 import { departureTierMs } from '../../deletion/notification.ts';
@@ -10,6 +10,7 @@ import { collectUserIds, type UserFile, type UserIds } from '../../deletion/user
 import { PostriderError } from '../../errors.ts';
 import { buildDeleteBody } from '../../event/body.ts';
 import { systemClock } from '../../ops/clock.ts';
+import { timeToEnd } from '../../ops/wait.ts';
 import {
   followStoredResources,
   type FollowedResources,
@@ -20,10 +21,9 @@ import { formatTable } from '../../resources/table.ts';
 import { auditedRun } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { confirm } from '../terminal/confirm.ts';
-import { counted } from '../terminal/counted.ts';
 import { isForPrograms, present, withJson, type OutputOptions } from '../terminal/output.ts';
 import { whyUnreadable } from '../terminal/unreadable.ts';
-import { timeToEnd, withProducer } from '../connect/with-producer.ts';
+import { withProducer } from '../connect/with-producer.ts';
 
 interface DeleteUserOptions extends OutputOptions {
   readonly file?: string;

@@ -6,13 +6,14 @@ import { importCalls } from '../../bulk-import/import-calls.ts';
 import { ImportProgress } from '../../bulk-import/import-progress.ts';
 import { PostriderError } from '../../errors.ts';
 import { systemClock } from '../../ops/clock.ts';
+import { timeToEnd } from '../../ops/wait.ts';
+import { counted } from '../../printable.ts';
 import { findSource } from '../../resources/find-source.ts';
 import type { Context } from '../context.ts';
-import { counted } from '../terminal/counted.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 import type { StatusLine } from '../terminal/status-line.ts';
 import { whyUnreadable } from '../terminal/unreadable.ts';
-import { timeToEnd, withProducer } from '../connect/with-producer.ts';
+import { withProducer } from '../connect/with-producer.ts';
 
 interface ProduceOptions extends OutputOptions {
   readonly source: string;

@@ -1,15 +1,19 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { Place } from '../../dead-letter/letter.ts';
-import { rejectedView } from '../../dead-letter/rejected-view.ts';
-import { readRejected, sentAgain, type RejectedCall } from '../../dead-letter/rejected.ts';
-import { isSelectedCall, notMendable } from '../../dead-letter/select-rejected.ts';
+import {
+  rejectedCalls,
+  redriveRejected,
+  countRejected,
+  type RejectedRedrive,
+} from '../../dead-letter/redrive-rejected.ts';
+import { isSelectedCall, type RejectedCall } from '../../dead-letter/rejected.ts';
+import type { Selection } from '../../dead-letter/search.ts';
 import { rejectReasons } from '../../event/rejection.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { findSource } from '../../resources/find-source.ts';
 import { auditedRun, selectionText } from '../audit.ts';
 import type { Context } from '../context.ts';
 import {
-  againSendsThem,
   parsePlace,
   refusePlacesWithSelection,
   searchAreaOf,
@@ -20,22 +24,14 @@ import {
   type RedriveOptions,
   type SearchOptions,
 } from '../letters/options.ts';
-import { listLetters, showLetter, type LetterKind, type Selection } from '../letters/letters.ts';
+import { listLetters, serviceAccess, showLetter } from '../letters/letters.ts';
+import { confirmAll, countWith, remediesOf, sendWith } from '../letters/redrive.ts';
 import { withOutput, type OutputOptions } from '../terminal/output.ts';
-import { redriveLetters } from '../letters/redrive.ts';
 
 interface SelectOptions extends SearchOptions {
   readonly source?: string;
   readonly reason?: ReadonlySet<string>;
 }
-
-const rejectedCalls: LetterKind<RejectedCall> = {
-  noun: 'call',
-  topicOf: ({ topics }) => topics.ingestRejected,
-  read: readRejected,
-  view: rejectedView,
-  sendsTwice: againSendsThem,
-};
 
 /** `postrider rejected`: calls that could not be routed, and their way back. */
 export function registerRejected(program: Command, context: Context): void {
@@ -79,22 +75,33 @@ async function redrive(
   options: SelectOptions & RedriveOptions,
 ): Promise<void> {
   refusePlacesWithSelection(places, options);
-  const topology = await context.topology();
-  // Whoever names reasons or places means them.
-  const isNamed = options.reason !== undefined || places.length > 0;
-  const task = {
-    selection: { ...(await selectionOf(context, options)), places },
-    judges: isNamed ? [] : [notMendable],
-    sentAgain: (call: RejectedCall) => sentAgain(call, topology),
+  const access = await serviceAccess(context);
+  const selection = { ...(await selectionOf(context, options)), places };
+  const { noun } = rejectedCalls;
+  const { again, rate } = options;
+  const chosen: RejectedRedrive = {
+    selection,
+    // Whoever names reasons or places means them.
+    alsoInvalid: options.reason !== undefined || places.length > 0,
+    againMs: again,
+    rate,
+    remedies: {
+      ...remediesOf(options),
+      invalid: '--reason with their reason sends them anyway',
+    },
   };
   if (options.dryRun === true) {
-    await redriveLetters(context, rejectedCalls, task, options);
+    await countWith(context, noun, options, (caller) => countRejected(access, chosen, caller));
     return;
   }
-  const chosen = selectionText({ ...options }, places);
-  await auditedRun(context, { action: 'redrive-rejected' }, chosen, (onSent) =>
-    redriveLetters(context, rejectedCalls, { ...task, onSent }, options),
-  );
+  const text = selectionText({ ...options }, places);
+  await auditedRun(context, { action: 'redrive-rejected' }, text, async (onSent) => {
+    await confirmAll(context, access, rejectedCalls, selection, options);
+    const { leftOut } = await sendWith(context, noun, { ...options, onSent }, (caller) =>
+      redriveRejected(access, chosen, caller),
+    );
+    return { leftOut: leftOut.sentences() };
+  });
 }
 
 async function selectionOf(

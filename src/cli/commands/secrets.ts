@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
+import { counted } from '../../printable.ts';
 import { rotateSecrets } from '../../resources/config/rotate-secrets.ts';
 import { newSigningKey, newSigningSecret, publicKeyOf } from '../../resources/signing-secret.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
 import { notSet } from '../../settings/misspelt.ts';
 import { audited } from '../audit.ts';
 import type { Context } from '../context.ts';
-import { counted } from '../terminal/counted.ts';
 import { withProducer } from '../connect/with-producer.ts';
 
 /** `postrider secrets`: shared secrets, and the encryption of what the `config` topic holds. */

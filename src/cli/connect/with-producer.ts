@@ -1,13 +1,11 @@
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../../errors.ts';
 import { createProducer, type Producer } from '../../kafka/produce/producer.ts';
 import { systemClock } from '../../ops/clock.ts';
+import { closeMs } from '../../ops/wait.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import type { Context } from '../context.ts';
 
-/** Time for records in flight when a command is stopped: longer than an attempt to write takes. */
-const closeMs = 30_000;
 /** Time for records of other topics that are in flight when one topic turns out to be missing, and for their marks. */
 const settleMs = 2_000;
 
@@ -82,10 +80,4 @@ function ofOthers({ settings }: Context, topics: readonly string[]): PostriderEr
   if (name === undefined) return undefined;
   const message = `topic ${name} does not exist; it is named in INGEST_TOPICS, and whoever owns it must create it`;
   return new PostriderError('not-found', message);
-}
-
-/** Resolves when records in flight at the signal have had enough time, also while Kafka is unreachable. */
-export async function timeToEnd(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await once(signal, 'abort');
-  await delay(closeMs, undefined, { ref: false });
 }

@@ -1,12 +1,11 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { parseCount } from '../terminal/counted.ts';
 import type { Place } from '../../dead-letter/letter.ts';
 import type { SearchArea } from '../../dead-letter/read-letters.ts';
 import { parseDuration } from '../../duration.ts';
 import { PostriderError } from '../../errors.ts';
 import { normalizeTimestamp } from '../../event/timestamp.ts';
 import { parseRate } from '../../resources/schema/rate.ts';
-import { withOutput, type OutputOptions } from '../terminal/output.ts';
+import { parseCount, withOutput, type OutputOptions } from '../terminal/output.ts';
 
 /** Options that select letters, the same for all kinds of letters. */
 
@@ -58,9 +57,6 @@ export function withRedriveOptions(command: Command, rate: string): Command {
         .preset('0s'),
     );
 }
-
-/** What the option `--again` of `withRedriveOptions` does for letters that were sent before. */
-export const againSendsThem: string = '--again sends them too';
 
 function withRate(command: Command, rate: string): Command {
   return command.addOption(rateOption('how many to send per time').default(parsePace(rate), rate));

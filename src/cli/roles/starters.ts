@@ -85,7 +85,8 @@ export async function startDeliveryRole({ settings }: Context, parts: SharedPart
 export async function startConsoleRole(context: Context, parts: SharedParts): Promise<Console> {
   const { startConsole } = await import('../../console/console.ts');
   const { consoleAccess } = await import('../console/access.ts');
-  const { consoleOperations } = await import('../console/operations.ts');
+  const { testFromConsole } = await import('../console/send-test.ts');
+  const { serviceAccess } = await import('../letters/letters.ts');
   const { consoleStages } = await import('../console/stages.ts');
   const { settings } = context;
   return startConsole({
@@ -95,7 +96,8 @@ export async function startConsoleRole(context: Context, parts: SharedParts): Pr
     access: consoleAccess(settings),
     trustedProxies: settings.consoleTrustedProxies,
     stages: await consoleStages(context, parts.common.topology),
-    operations: consoleOperations(context),
+    services: await serviceAccess(context),
+    sendTest: (id) => testFromConsole(context, id),
     producer: await parts.producer(),
   });
 }

@@ -4,12 +4,11 @@ import { parseDuration } from '../../duration.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
 import type { LastAnswer, WorkerStatus } from '../../event/destination-status.ts';
 import type { Notice } from '../../event/notice.ts';
-import { printable } from '../../printable.ts';
+import { counted, printable } from '../../printable.ts';
 import { formatTable } from '../../resources/table.ts';
 import type { JudgedView } from '../../event/judged-view.ts';
 import type { Pipeline } from '../../status/pipeline.ts';
 import type { UnwritableTopic } from '../../status/unwritable.ts';
-import { counted } from '../terminal/counted.ts';
 
 /** The data of `postrider status`. */
 export interface Overview extends Pipeline {

@@ -1,7 +1,6 @@
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { printableJson } from '../../printable.ts';
 import { printableYaml } from '../../printable-yaml.ts';
-import type { Context } from '../context.ts';
 import { outputFormats, type OutputFormat } from '../../resources/present.ts';
 
 export interface OutputOptions {
@@ -23,14 +22,16 @@ export function withJson(command: Command): Command {
   return withOutput(command).addOption(json);
 }
 
+/** The value of an option that is a number of things. */
+export function parseCount(text: string): number {
+  const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (count > 0) return count;
+  throw new InvalidArgumentError('Allowed: a whole number from 1 on.');
+}
+
 /** Whether nothing may stand beside the answer on stdout. */
 export function isForPrograms({ output }: OutputOptions): boolean {
   return output === 'json' || output === 'yaml';
-}
-
-/** For work that tells people of each step, where the answer comes all at once. What happens beside it is still noted. */
-export function withoutPrinting(context: Context): Context {
-  return { ...context, print: () => undefined };
 }
 
 /**

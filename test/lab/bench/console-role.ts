@@ -38,7 +38,8 @@ const { url } = await startConsole({
     readBacklog: () => readPipeline(kafka, topology, systemClock.now()),
     explain: () => Promise.resolve(undefined),
   },
-  operations: { sendTest: unused, pause: unused, resume: unused, redrive: unused, count: unused },
+  services: { kafka, topology, clock: systemClock, log: silentLogger, withProducer: unused },
+  sendTest: unused,
   producer: { send: unused },
 });
 process.on('message', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LeftOut } from '../../src/cli/letters/left-out.ts';
+import { LeftOut } from '../../src/dead-letter/sift.ts';
 
 test('what was left out is said once for each reason, with the names and what can be done', () => {
   const leftOut = new LeftOut('event');

@@ -1,0 +1,29 @@
+import type { TestAnswer } from '../../console/actions/operations.ts';
+import { bodyText } from '../../delivery/kept-answer.ts';
+import { outcomeNames } from '../../delivery/outcome.ts';
+import { testDestination } from '../commands/send-test.ts';
+import type { Context } from '../context.ts';
+
+/**
+ * Sends a test event for the console, which imports nothing that delivers.
+ * @throws PostriderError `not-found`, `resource-invalid`
+ */
+export async function testFromConsole(
+  context: Context,
+  id: string,
+): Promise<readonly TestAnswer[]> {
+  const answers = await testDestination(context, id);
+  return answers.map(({ publicUrl: url, outcome, tookMs }) => {
+    const { kind, status } = outcome;
+    const kept = kind === 'delivered' ? undefined : outcome.answer;
+    const answer = kept === undefined ? undefined : bodyText(kept);
+    return {
+      url,
+      outcome: outcomeNames[kind],
+      ...(status === undefined ? {} : { status }),
+      ...(kind === 'delivered' ? {} : { detail: outcome.detail }),
+      ...(answer === undefined ? {} : { answer }),
+      tookMs,
+    };
+  });
+}

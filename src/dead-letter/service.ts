@@ -1,0 +1,84 @@
+import type { PostriderError } from '../errors.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import type { Producer } from '../kafka/produce/producer.ts';
+import type { SteadyClock } from '../ops/clock.ts';
+import type { Logger } from '../ops/log.ts';
+import type { Pause } from '../resources/pauses/pause.ts';
+import type { Topology } from '../topology.ts';
+import type { LetterCounts } from './present.ts';
+import type { LeftOut } from './sift.ts';
+
+/** What the services of this folder work with: finding letters, sending them again, pausing and resuming. */
+export interface ServiceAccess {
+  readonly kafka: KafkaClient;
+  readonly topology: Topology;
+  readonly clock: SteadyClock;
+  readonly log: Logger;
+  readonly withProducer: WithProducer;
+}
+
+/**
+ * Lends a producer that is closed afterwards.
+ * @param use gets a signal to begin no more
+ * @param givenUp when it settles, Kafka is not waited for any longer
+ */
+export type WithProducer = <T>(
+  use: (producer: Producer, ending: AbortSignal) => Promise<T>,
+  givenUp?: Promise<T>,
+) => Promise<T>;
+
+/** The caller of a service, which may end it early and is told how far it is. */
+export interface Caller {
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: Progress) => void;
+}
+
+/** What a service tells its caller while it works. */
+export type Progress =
+  /** The records to read are known. */
+  | {
+      readonly kind: 'found';
+      readonly records: number;
+      /** How many partitions are read. Undefined: the one that the user's events are in, or named places. */
+      readonly partitions: number | undefined;
+    }
+  /** One more record was read. */
+  | { readonly kind: 'read' }
+  /** One more letter is safe in Kafka, or would be sent. */
+  | { readonly kind: 'sent' }
+  /** Kafka can never accept the letter, or its mark. */
+  | {
+      readonly kind: 'refused' | 'unmarked';
+      readonly place: string;
+      readonly error: PostriderError;
+    }
+  /** New events begin or cease to have priority. */
+  | { readonly kind: 'gives-way'; readonly isWaiting: boolean }
+  /** Another process sends events of these destinations, and is waited for. */
+  | { readonly kind: 'queues' }
+  /** A destination is no longer paused. */
+  | { readonly kind: 'resumed'; readonly destination: string; readonly before: Pause | undefined }
+  /** Everything that could be sent is sent, or counted. */
+  | { readonly kind: 'all-sent'; readonly sent: Sent }
+  /** It cannot be seen what becomes of the events that were sent. */
+  | { readonly kind: 'outcome-unknown'; readonly error: PostriderError };
+
+/** What was sent again, or would be. */
+export interface Sent {
+  /** Identifies the run in the topic `redrives`; undefined: nothing was sent, only counted. */
+  readonly id: string | undefined;
+  readonly counts: Pick<LetterCounts<never>, 'total' | 'present' | 'rows'>;
+  readonly leftOut: Pick<LeftOut, 'isEmpty' | 'sentences'>;
+}
+
+/** How a caller's users overcome what keeps letters from being sent: an option of a command, or a choice in a dialog. */
+export interface Remedies {
+  /** Sends letters again that were sent again before. */
+  readonly again?: string;
+  /** Sends letters to a destination which cannot take them now. */
+  readonly unreachable: string;
+  /** Sends the letters of an earlier destination of the same id. */
+  readonly earlier?: string;
+  /** Sends what an interrupted run has left. */
+  readonly goOn: string;
+}
