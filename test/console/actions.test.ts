@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { mock, test, type TestContext } from 'node:test';
 import { fastify, type LightMyRequestResponse } from 'fastify';
-import type { Operations } from '../../src/console/actions/operations.ts';
+import type { Operations, Work } from '../../src/console/actions/operations.ts';
 import { PostriderError } from '../../src/errors.ts';
 import type { AuditEntry } from '../../src/event/audit-entry.ts';
 
@@ -21,6 +21,7 @@ interface Stand {
   /** What the audit was told, in its order. */
   readonly told: Told[];
   readonly ask: (action: string) => Promise<LightMyRequestResponse>;
+  readonly post: (path: string, body: object) => Promise<LightMyRequestResponse>;
 }
 
 /** The actions on destinations, by an operator, with an audit that Kafka always takes. */
@@ -46,6 +47,7 @@ async function startStand(t: TestContext, operations: Partial<Operations>): Prom
   return {
     told,
     ask: async (action) => api.inject({ method: 'POST', url: `/destinations/crm/${action}` }),
+    post: async (url, payload) => api.inject({ method: 'POST', url, payload }),
   };
 }
 
@@ -112,5 +114,35 @@ test('what is done in time is written once, and what is refused is written as re
     { ...who, action: 'pause' },
     { ...who, action: 'send-test' },
     { ...who, action: 'send-test', outcome: 'refused', detail: 'there is no destination crm' },
+  ]);
+});
+
+test('everything is sent again only on purpose, and a selection as it was asked for', async (t) => {
+  const asked: object[] = [];
+  const operation = (choice: object): Work => {
+    asked.push(choice);
+    return () => Promise.resolve({});
+  };
+  const { told, post } = await startStand(t, { redrive: operation, redriveCalls: operation });
+  for (const path of ['/redrives', '/rejected/redrives'])
+    for (const nothing of [{}, { rate: '10/s', again: true }, { all: false }]) {
+      const { statusCode, body } = await post(path, nothing);
+      assert.equal(statusCode, 400);
+      assert.match(body, /Nothing is selected\. Give .*places; or \\"all\\": true/);
+    }
+  assert.deepEqual([asked, told], [[], []]);
+
+  const wrong = await post('/redrives', { places: ['17'] });
+  assert.equal(wrong.statusCode, 400);
+  const one = { places: ['3:17'], again: true, rate: '10/s' };
+  assert.equal((await post('/redrives', { all: true })).statusCode, 200);
+  assert.equal((await post('/redrives', { user: 'ada', message: 'm1' })).statusCode, 200);
+  assert.equal((await post('/rejected/redrives', one)).statusCode, 200);
+  assert.deepEqual(asked, [{}, { user: 'ada', message: 'm1' }, one]);
+  const said = told.filter(({ isRun }) => isRun).map(({ action, detail }) => [action, detail]);
+  assert.deepEqual(said, [
+    ['redrive', undefined],
+    ['redrive', 'of one user, one event'],
+    ['redrive-rejected', 'rate 10/s, 1 place, also what was sent again before'],
   ]);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ActionDeps } from '../../src/console/actions/routes.ts';
-import type { Selection, Work } from '../../src/console/actions/operations.ts';
+import type { LetterChoice, Work } from '../../src/console/actions/operations.ts';
 import { Runs } from '../../src/console/actions/runs.ts';
 import type { Problem } from '../../src/console/api/model.ts';
 import { SimulatedClock } from '../delivery/simulated-clock.ts';
@@ -11,8 +11,8 @@ const allowed =
   /^since; allowed: a time in ISO 8601, such as 2026-01-31T12:00:00Z or 2026-01-31T13:00:00\+01:00\.$/;
 
 test('of dead letters since a time that no clock has, none is sent again, and not all of them', async (t) => {
-  const counted: Selection[] = [];
-  const count = (selection: Selection): Work => {
+  const counted: LetterChoice[] = [];
+  const count = (selection: LetterChoice): Work => {
     counted.push(selection);
     return () => Promise.resolve({});
   };

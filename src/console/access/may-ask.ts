@@ -36,6 +36,7 @@ const rules: Readonly<Record<string, Rule>> = {
   'POST /destinations/:id/pause': 'operators',
   'POST /destinations/:id/resume': 'operators',
   'POST /redrives': 'operators',
+  'POST /rejected/redrives': 'operators',
 };
 
 export type Asking = Pick<Session, 'role' | 'destination' | 'bodies'>;

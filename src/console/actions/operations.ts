@@ -8,10 +8,22 @@ import {
   type DeadRedrive,
 } from '../../dead-letter/redrive-dead-letters.ts';
 import { resumeDestinations } from '../../dead-letter/resume.ts';
+import type { Letter } from '../../dead-letter/letter.ts';
+import {
+  countRejected,
+  redriveRejected,
+  type RejectedRedrive,
+} from '../../dead-letter/redrive-rejected.ts';
+import { isSelectedCall } from '../../dead-letter/rejected.ts';
+import type { Selection } from '../../dead-letter/search.ts';
 import type { Caller, Remedies, ServiceAccess } from '../../dead-letter/service.ts';
 import { PostriderError } from '../../errors.ts';
 import type { RunOutcome } from '../../event/audit-entry.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../event/dead-letter-reasons.ts';
+import { deliveryKey } from '../../event/envelope.ts';
+import { rejectReasons } from '../../event/rejection.ts';
+import { findSource } from '../../resources/find-source.ts';
+import { parseRate } from '../../resources/schema/rate.ts';
 
 /** What an operator can have done. */
 export interface Operations {
@@ -25,12 +37,15 @@ export interface Operations {
    * Sends dead letters again. The work throws PostriderError `busy` while another redrive runs.
    * @throws PostriderError `usage`
    */
-  redrive(selection: Selection): Work;
+  redrive(selection: LetterChoice): Work;
   /**
    * Tells of each event that a redrive would send, as if it was sent.
    * @throws PostriderError `usage`
    */
-  count(selection: Selection): Work;
+  count(selection: LetterChoice): Work;
+  /** The same for calls that could not be routed, which go back to their ingest topic. */
+  redriveCalls(selection: CallChoice): Work;
+  countCalls(selection: CallChoice): Work;
 }
 
 /** What one URL of a destination made of a test event. */
@@ -44,13 +59,30 @@ export interface TestAnswer {
   readonly tookMs: number;
 }
 
-/** Which dead letters. */
-export interface Selection {
-  readonly destination?: string;
+/** Which letters are sent again, and how. */
+interface Choice {
   readonly reason?: string;
   /** ISO 8601. */
   readonly since?: string;
   readonly until?: string;
+  /** `<partition>:<offset>` in their topic; nothing else is chosen beside them. */
+  readonly places?: readonly string[];
+  /** Also those that were sent again before. */
+  readonly again?: boolean;
+  /** For example `100/s`. */
+  readonly rate?: string;
+}
+
+/** Which dead letters. */
+export interface LetterChoice extends Choice {
+  readonly destination?: string;
+  readonly message?: string;
+  readonly user?: string;
+}
+
+/** Which rejected calls. */
+export interface CallChoice extends Choice {
+  readonly source?: string;
 }
 
 /** Something that takes long. */
@@ -73,14 +105,22 @@ export interface RunEnd {
 
 /** Events a second. Live traffic goes first in any case. */
 const usualRate = 100;
+/** Calls a second: these go through the router again. */
+const usualCallRate = 500;
 /** How long to look what becomes of what was sent. */
 const waitMs = 30_000;
 
 /** What the page cannot do is named as the command that does it. */
 const remedies: Remedies = {
-  again: '`postrider dead-letters redrive --again` sends them too',
+  again: 'choose to send again what was sent before to include them',
   unreachable: '`postrider dead-letters redrive --all-destinations` sends them too',
   earlier: '`postrider dead-letters redrive --earlier` sends them to the one that has it now',
+  goOn: 'sending the same again continues where this one stopped',
+};
+
+const callRemedies: RejectedRedrive['remedies'] = {
+  again: 'choose to send again what was sent before to include them',
+  invalid: 'select their reason to send them anyway',
   goOn: 'sending the same again continues where this one stopped',
 };
 
@@ -99,7 +139,7 @@ export function createOperations(
       return detailOf(leftOut);
     },
     redrive: (selection) => {
-      const chosen = redriveOf(selection);
+      const chosen = redriveOf(access, selection);
       return async (run) => {
         const result = await withWaysBack(access, (ways) =>
           redriveDeadLetters(access, ways, chosen, callerOf(run)),
@@ -111,7 +151,7 @@ export function createOperations(
       };
     },
     count: (selection) => {
-      const chosen = redriveOf(selection);
+      const chosen = redriveOf(access, selection);
       return async (run) => {
         const { leftOut } = await withWaysBack(access, (ways) =>
           countDeadLetters(access, ways, chosen, callerOf(run)),
@@ -119,31 +159,115 @@ export function createOperations(
         return detailOf(leftOut.sentences());
       };
     },
+    redriveCalls: (choice) => {
+      const begin = callRedriveOf(access, choice);
+      return async (run) => {
+        const { failure, leftOut } = await redriveRejected(access, await begin(), callerOf(run));
+        if (failure !== undefined) throw failure;
+        return detailOf(leftOut.sentences());
+      };
+    },
+    countCalls: (choice) => {
+      const begin = callRedriveOf(access, choice);
+      return async (run) => {
+        const { leftOut } = await countRejected(access, await begin(), callerOf(run));
+        return detailOf(leftOut.sentences());
+      };
+    },
   };
 }
 
 /** @throws PostriderError `usage` */
-function redriveOf({ destination, reason, since, until }: Selection): DeadRedrive {
+function redriveOf(
+  access: ServiceAccess,
+  { destination, reason, message, user, ...choice }: LetterChoice,
+): DeadRedrive {
   if (reason !== undefined && !isDeadLetterReason(reason)) {
     const allowed = `${Object.keys(deadLetterReasons).join(', ')}, http-<status>, http-4xx`;
     throw new PostriderError('usage', `${reason} is not a reason; allowed: ${allowed}`);
   }
+  const reasons = reason === undefined ? undefined : new Set([reason]);
+  const destinations = destination === undefined ? undefined : new Set([destination]);
+  const selected = { destinations, reasons, user, messageId: message };
+  const isKeyKnown = destination !== undefined && user !== undefined;
+  const key = isKeyKnown ? deliveryKey(destination, user) : undefined;
+  return {
+    selection: {
+      ...placesAndArea(choice, key, [destination, reason, message, user]),
+      matches: (letter) => isSelectedDeadLetter(letter, selected),
+    },
+    destinations,
+    ...howOf(choice, usualRate, access.clock.now()),
+    waitMs,
+    remedies,
+  };
+}
+
+/**
+ * @returns looks the source up that was chosen
+ * @throws PostriderError `usage`
+ */
+function callRedriveOf(
+  access: ServiceAccess,
+  { source, reason, ...choice }: CallChoice,
+): () => Promise<RejectedRedrive> {
+  if (reason !== undefined && !Object.hasOwn(rejectReasons, reason)) {
+    const allowed = Object.keys(rejectReasons).join(', ');
+    throw new PostriderError('usage', `${reason} is not a reason; allowed: ${allowed}`);
+  }
+  const reasons = reason === undefined ? undefined : new Set([reason]);
+  const where = placesAndArea(choice, undefined, [source, reason]);
+  const how = howOf(choice, usualCallRate, access.clock.now());
+  return async () => {
+    const found = source === undefined ? undefined : await findSource(access, source);
+    const writeKeys = found && new Set(found.writeKeys);
+    return {
+      selection: { ...where, matches: (call) => isSelectedCall(call, { reasons, writeKeys }) },
+      // Naming reasons or places means these calls.
+      alsoInvalid: reason !== undefined || choice.places !== undefined,
+      ...how,
+      remedies: callRemedies,
+    };
+  };
+}
+
+/**
+ * @param others what else was chosen
+ * @throws PostriderError `usage`
+ */
+function placesAndArea(
+  { places, since, until }: Choice,
+  key: string | undefined,
+  others: readonly (string | undefined)[],
+): Pick<Selection<Letter>, 'places' | 'area'> {
+  const isChosen = [since, until, ...others].some((each) => each !== undefined);
+  if (places !== undefined && isChosen)
+    throw new PostriderError('usage', 'give either places or fields that select, not both');
   const sinceMs = since === undefined ? undefined : Date.parse(since);
   const untilMs = until === undefined ? undefined : Date.parse(until);
   if (sinceMs !== undefined && untilMs !== undefined && sinceMs >= untilMs)
     throw new PostriderError('usage', 'since must be earlier than until');
-  const reasons = reason === undefined ? undefined : new Set([reason]);
-  const destinations = destination === undefined ? undefined : new Set([destination]);
+  const area = { sinceMs, untilMs, key };
+  if (places === undefined) return { area };
   return {
-    selection: {
-      area: { sinceMs, untilMs, key: undefined },
-      matches: (letter) => isSelectedDeadLetter(letter, { destinations, reasons }),
-    },
-    destinations,
-    rate: usualRate,
-    waitMs,
-    remedies,
+    area,
+    places: places.map((text) => {
+      const [partition = '', offset = ''] = text.split(':');
+      return { partition: Number(partition), offset: Number(offset) };
+    }),
   };
+}
+
+/** @throws PostriderError `usage` */
+function howOf(
+  { again, rate }: Choice,
+  usual: number,
+  nowMs: number,
+): { readonly rate: number; readonly againMs: number | undefined } {
+  const perSecond = rate === undefined ? usual : parseRate(rate);
+  if (perSecond === undefined)
+    throw new PostriderError('usage', `rate is ${rate}; allowed: a rate such as 100/s or 30/m`);
+  return { rate: perSecond, againMs: again === true ? nowMs : undefined };
 }
 
 function callerOf({ signal, onSent }: Run): Caller {

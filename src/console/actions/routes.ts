@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { PostriderError } from '../../errors.ts';
 import type { AuditEntry } from '../../event/audit-entry.ts';
+import { counted } from '../../printable.ts';
 import { operatorOf, whoIs } from '../access/sessions.ts';
 import { answer } from '../api/answers/answers.ts';
 import { inTime } from '../api/in-time.ts';
@@ -8,7 +9,7 @@ import { accept } from '../api/parameters.ts';
 import { ProblemError } from '../api/problem.ts';
 import type { Redrive } from '../api/run-model.ts';
 import type { Audit } from './audit.ts';
-import type { Operations, Selection } from './operations.ts';
+import type { CallChoice, LetterChoice, Operations } from './operations.ts';
 import type { Runs } from './runs.ts';
 
 export interface ActionDeps {
@@ -78,34 +79,84 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
   );
 }
 
+interface Asked {
+  readonly dryRun?: boolean;
+  /** Nothing is selected on purpose. */
+  readonly all?: boolean;
+}
+
+const howFields = ['reason', 'since', 'until', 'places', 'again', 'rate', 'all', 'dryRun'] as const;
+
 function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDeps): void {
-  api.post<{ Body: Selection & { readonly dryRun?: boolean } }>(
+  api.post<{ Body: LetterChoice & Asked }>(
     '/redrives',
     {
       schema: {
         summary:
           'Send dead letters again, or count them with `dryRun` for as long as somebody asks how far it is',
         response: answer('redrive'),
-        body: accept(['destination', 'reason', 'since', 'until', 'dryRun']),
+        body: accept(['destination', 'message', 'user', ...howFields]),
       },
     },
     async (request): Promise<Redrive> => {
       const who = whoIs(operatorOf(request));
-      const { dryRun = false, ...selection } = request.body;
-      if (dryRun) return runs.count(operations.count(selection));
-      const work = operations.redrive(selection);
-      const { destination, ...rest } = selection;
-      const done = {
-        ...who,
-        action: 'redrive',
-        ...(destination === undefined ? {} : { destination }),
-      } as const;
-      const which = Object.entries(rest).map(([name, value]) => `${name} ${value}`);
-      const chosen = which.length === 0 ? {} : { detail: which.join(', ') };
-      const id = await audit.write({ ...done, isRun: true, ...chosen });
+      const { dryRun = false, all = false, ...choice } = request.body;
+      if (dryRun) return runs.count(operations.count(choice));
+      if (!all) refuseAll(choice, 'destination, reason, since, until, message, user or places');
+      const work = operations.redrive(choice);
+      const { destination } = choice;
+      const whose = destination === undefined ? {} : { destination };
+      const done = { ...who, action: 'redrive', ...whose } as const;
+      const id = await audit.write({ ...done, isRun: true, ...chosenText(choice) });
       return runs.start(id, work, endOf(audit, done));
     },
   );
+  api.post<{ Body: CallChoice & Asked }>(
+    '/rejected/redrives',
+    {
+      schema: {
+        summary: 'Send calls that could not be routed again, or count them with `dryRun`',
+        response: answer('redrive'),
+        body: accept(['source', ...howFields]),
+      },
+    },
+    async (request): Promise<Redrive> => {
+      const who = whoIs(operatorOf(request));
+      const { dryRun = false, all = false, ...choice } = request.body;
+      if (dryRun) return runs.count(operations.countCalls(choice));
+      if (!all) refuseAll(choice, 'source, reason, since, until or places');
+      const work = operations.redriveCalls(choice);
+      const done = { ...who, action: 'redrive-rejected' } as const;
+      const id = await audit.write({ ...done, isRun: true, ...chosenText(choice) });
+      return runs.start(id, work, endOf(audit, done));
+    },
+  );
+}
+
+/**
+ * A request that forgot what it selects must not send everything.
+ * @throws ProblemError 400
+ */
+function refuseAll(choice: LetterChoice & CallChoice, fields: string): void {
+  if (Object.keys(choice).some((name) => name !== 'again' && name !== 'rate')) return;
+  throw new ProblemError(
+    400,
+    `Nothing is selected. Give ${fields}; or "all": true, which sends everything that is kept.`,
+  );
+}
+
+/** What was chosen, for the audit. User and message are left out: the audit outlives the deletion of a user. */
+function chosenText(choice: LetterChoice & CallChoice): { readonly detail?: string } {
+  const { user, message, places, again } = choice;
+  const texts = (['source', 'reason', 'since', 'until', 'rate'] as const).flatMap((name) => {
+    const value = choice[name];
+    return value === undefined ? [] : [`${name} ${value}`];
+  });
+  if (user !== undefined) texts.push('of one user');
+  if (message !== undefined) texts.push('one event');
+  if (places !== undefined) texts.push(counted(places.length, 'place'));
+  if (again === true) texts.push('also what was sent again before');
+  return texts.length === 0 ? {} : { detail: texts.join(', ') };
 }
 
 const pauseIsLate =

@@ -4,7 +4,7 @@ import { orders, outcomes, ranges } from './model.ts';
 
 /** A parameter's JSON Schema. */
 interface Parameter {
-  readonly type: 'string' | 'integer' | 'boolean';
+  readonly type: 'string' | 'integer' | 'boolean' | 'array';
   /** What is allowed, in words. */
   readonly description: string;
   readonly [keyword: string]: unknown;
@@ -77,6 +77,16 @@ export const parameters: Readonly<Record<string, Parameter>> = {
   until: time,
   expires: text(2, 20, 'a duration such as 12h or 7d'),
   bodies: { type: 'boolean', description: 'true or false' },
+  places: {
+    type: 'array',
+    items: { type: 'string', pattern: '^[0-9]{1,9}:[0-9]{1,15}$' },
+    minItems: 1,
+    maxItems: 500,
+    description: '1 to 500 places as `place` has them, such as "3:17"',
+  },
+  again: { type: 'boolean', description: 'true or false' },
+  rate: text(3, 20, 'how many per time, such as 100/s or 30/m'),
+  all: { type: 'boolean', description: 'true or false' },
   dryRun: { type: 'boolean', description: 'true or false' },
 };
 

@@ -22,6 +22,7 @@ test('what is read, staff may ask; what is done, operators only', () => {
     'POST /destinations/:id/pause',
     'POST /destinations/:id/resume',
     'POST /redrives',
+    'POST /rejected/redrives',
   ])
     assert.deepEqual(
       [operator, viewer, customer].map((asking) => may(asking, request, 'crm')),

@@ -285,7 +285,7 @@ function page(items: readonly object[], query: URLSearchParams): object {
 function answerToPost(path: string, body: Record<string, unknown>): object {
   if (path.endsWith('/links'))
     return { id: 'a1b2c3', path: '/l/made-once', until: '2026-02-07T12:00:00.000Z' };
-  if (path === '/redrives')
+  if (path === '/redrives' || path === '/rejected/redrives')
     return body['dryRun'] === true
       ? { id: 'counted', state: 'counting', found: 0, sent: 0 }
       : { id: 'r-1', state: 'running', found: 0, sent: 0 };

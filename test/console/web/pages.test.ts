@@ -309,6 +309,44 @@ visiting(
 );
 
 visiting(
+  'letters and rejected calls are chosen one by one, with a pace, and sent again',
+  async ({ page, fake, open }) => {
+    for (const [path, noun, pace] of [
+      ['/dead-letters', 'events', '10/s'],
+      ['/rejected', 'calls', '2000/s'],
+    ] as const) {
+      await open(path);
+      const none = page.getByRole('button', { name: `Send chosen ${noun} again…` });
+      assert.ok(await none.isDisabled());
+      const boxes = page.getByRole('checkbox', { name: /^Choose \d+:\d+$/ });
+      await boxes.nth(0).check();
+      await boxes.nth(1).check();
+      await page.getByRole('button', { name: `Send 2 ${noun} again…` }).click();
+      await page.getByText(`2 chosen ${noun}`).waitFor();
+      await page.getByLabel('Pace, at most').selectOption(pace);
+      await page.getByLabel('Also what was sent again before').check();
+      await page.getByRole('button', { name: 'Preview' }).click();
+      await page.getByRole('button', { name: /^Send 1,204/ }).click();
+      await page.getByText(/were sent again/).waitFor();
+      const { path: asked, body } = fake.posted.at(-1) ?? assert.fail();
+      const { places, ...how } = body as { readonly places: readonly string[] };
+      assert.equal(asked, path === '/rejected' ? '/rejected/redrives' : '/redrives');
+      assert.equal(places.length, 2);
+      assert.deepEqual(how, { rate: pace, again: true, dryRun: false });
+      await page.keyboard.press('Escape');
+    }
+    await page.getByRole('button', { name: 'Send again…' }).click();
+    await page.getByLabel('Rejected in').selectOption('own');
+    await page.getByLabel('From').fill('2026-01-30T10:00');
+    await page.getByLabel('To').fill('2026-01-30T11:00');
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByText(/would be sent again/).waitFor();
+    const { since, until } = fake.posted.at(-1)?.body as Record<string, string>;
+    assert.equal(Date.parse(until ?? '') - Date.parse(since ?? ''), 3_600_000);
+  },
+);
+
+visiting(
   'an attempt is opened, with all that is kept of it, and the next one from there',
   async ({ page, open }) => {
     await open(`/destinations/${encodeURIComponent(failingOf(busy).id)}`);

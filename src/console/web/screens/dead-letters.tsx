@@ -14,6 +14,7 @@ import { Table } from '../parts/table.tsx';
 import { usePolled } from '../polled.ts';
 import { useSession } from '../session.ts';
 import { letterColumns } from './letter-columns.tsx';
+import { useLetterSelection } from './letter-selection.tsx';
 import { deadLetterMeaning } from './reasons.ts';
 import { RedriveDialog } from './redrive-dialog.tsx';
 
@@ -209,6 +210,7 @@ function Samples({
     since,
     limit: 25,
   });
+  const selection = useLetterSelection('events');
   const paging = usePaging(question);
   const { cursor } = paging;
   const letters = usePolled<Page<DeadLetter>>(
@@ -222,15 +224,15 @@ function Samples({
           <Nothing title="There is nothing to show." />
         ) : (
           <>
+            {selection.bar}
             <Table
               caption="Dead letters, the newest first"
               rows={items}
               keyOf={({ place }) => place}
-              columns={letterColumns({
-                isLinked: true,
-                hasDestination: true,
-                isForCustomer: false,
-              })}
+              columns={[
+                ...selection.columns,
+                ...letterColumns({ isLinked: true, hasDestination: true, isForCustomer: false }),
+              ]}
               asCards
             />
             <Pager paging={paging} next={next} label="Pages of dead letters" />

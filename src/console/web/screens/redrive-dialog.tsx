@@ -15,28 +15,75 @@ const spans = [
   ['1', 'the last hour'],
   ['24', 'the last 24 hours'],
   ['72', 'the last 3 days'],
-  ['', 'all that is kept (30 days)'],
+  ['', 'all that is kept'],
+  ['own', 'a time of your own'],
+] as const;
+
+const paces = [
+  ['10/s', '10 a second'],
+  ['100/s', '100 a second'],
+  ['500/s', '500 a second'],
+  ['2000/s', '2,000 a second'],
 ] as const;
 
 interface Selection {
   readonly destination?: string;
   readonly reason?: string;
+  readonly source?: string;
   readonly since?: string;
-  readonly until: string;
+  readonly until?: string;
+  readonly places?: readonly string[];
+  readonly again?: true;
+  readonly rate: string;
 }
+
+/** What the two kinds of letters differ in. */
+const kinds = {
+  events: {
+    path: '/redrives',
+    title: 'Send dead letters again',
+    noun: 'event',
+    rate: '100/s',
+    none: 'No dead letter matches. Nothing would be sent.',
+    effect:
+      'The events go back to their destination, at a pace that leaves room for new ones, and are retried as new ones are. Endpoints may get an event that they had before.',
+    all: ', all destinations',
+  },
+  calls: {
+    path: '/rejected/redrives',
+    title: 'Send rejected calls again',
+    noun: 'call',
+    rate: '500/s',
+    none: 'No rejected call matches. Nothing would be sent.',
+    effect:
+      'The calls are routed again, as they were received. Those whose cause is not fixed are rejected again.',
+    all: ', all sources',
+  },
+} as const;
 
 /** A selection, its preview, the run, and what came of it. */
 export function RedriveDialog({
+  of = 'events',
   destination,
+  source,
   reason,
+  places,
   onClose,
 }: {
+  readonly of?: keyof typeof kinds;
   readonly destination?: string | undefined;
+  readonly source?: string | undefined;
   readonly reason?: string | undefined;
+  /** These letters only. */
+  readonly places?: readonly string[] | undefined;
   readonly onClose: () => void;
 }): JSX.Element {
   const { csrf } = useSession();
+  const kind = kinds[of];
   const [hours, setHours] = useState('24');
+  const [own, setOwn] = useState({ from: '', to: '' });
+  const [rate, setRate] = useState<string>(kind.rate);
+  const [again, setAgain] = useState(false);
   const [preview, setPreview] = useState<{ begun: Redrive; selection: Selection }>();
   const [running, setRunning] = useState<Redrive>();
   const [problem, setProblem] = useState<Problem>();
@@ -47,7 +94,7 @@ export function RedriveDialog({
     setBusy(true);
     setProblem(undefined);
     try {
-      const answer = await post<Redrive>('/redrives', csrf, { ...selection, dryRun });
+      const answer = await post<Redrive>(kind.path, csrf, { ...selection, dryRun });
       if (dryRun) setPreview({ begun: answer, selection });
       else setRunning(answer);
     } catch (error) {
@@ -57,13 +104,22 @@ export function RedriveDialog({
   };
   const look = (): void => {
     const now = Date.now();
+    const how = { rate, ...(again ? { again } : {}) };
+    if (places !== undefined) {
+      void ask({ places, ...how }, true);
+      return;
+    }
+    const since = hours === 'own' ? timeOf(own.from) : isoOf(now - Number(hours) * hourMs);
     // What becomes a dead letter after the preview is not sent again by it.
+    const until = (hours === 'own' ? timeOf(own.to) : undefined) ?? isoOf(now);
     void ask(
       {
         ...(destination === undefined ? {} : { destination }),
+        ...(source === undefined ? {} : { source }),
         ...(reason === undefined ? {} : { reason }),
-        ...(hours === '' ? {} : { since: new Date(now - Number(hours) * hourMs).toISOString() }),
-        until: new Date(now).toISOString(),
+        ...(hours === '' || since === undefined ? {} : { since }),
+        until,
+        ...how,
       },
       true,
     );
@@ -72,40 +128,65 @@ export function RedriveDialog({
   const isCounted = state === 'done';
   const shown = problem ?? (isCounted ? undefined : count.problem);
   return (
-    <Dialog title="Send dead letters again" onClose={onClose}>
+    <Dialog title={kind.title} onClose={onClose}>
       <p>
-        {reason === undefined ? 'All reasons' : <Data text={reason} />}
-        {destination === undefined ? (
-          ', all destinations'
+        {places !== undefined ? (
+          counted(places.length, `chosen ${kind.noun}`)
         ) : (
           <>
-            {', destination '}
-            <Id text={destination} />
+            {reason === undefined ? 'All reasons' : <Data text={reason} />}
+            {destination === undefined && source === undefined ? (
+              kind.all
+            ) : (
+              <>
+                {destination === undefined ? ', source ' : ', destination '}
+                <Id text={destination ?? source ?? ''} />
+              </>
+            )}
           </>
         )}
       </p>
       {running !== undefined ? (
-        <RunProgress started={running} expected={found} />
+        <RunProgress started={running} expected={found} noun={kind.noun} />
       ) : preview === undefined ? (
         <>
-          <p>
-            The events go back to their destination, at a pace that leaves room for new ones, and
-            are retried as new ones are. Endpoints may get an event that they had before.
-          </p>
-          <label class="field">
-            <span>Given up in</span>
-            <select
+          <p>{kind.effect}</p>
+          {places !== undefined ? null : (
+            <Chosen
+              label={of === 'events' ? 'Given up in' : 'Rejected in'}
               value={hours}
+              values={spans}
+              onChoose={setHours}
+            />
+          )}
+          {hours !== 'own' || places !== undefined ? null : (
+            <>
+              <TimeField
+                label="From"
+                value={own.from}
+                onChoose={(from) => {
+                  setOwn({ ...own, from });
+                }}
+              />
+              <TimeField
+                label="To"
+                value={own.to}
+                onChoose={(to) => {
+                  setOwn({ ...own, to });
+                }}
+              />
+            </>
+          )}
+          <Chosen label="Pace, at most" value={rate} values={paces} onChoose={setRate} />
+          <label class="field">
+            <span>Also what was sent again before</span>
+            <input
+              type="checkbox"
+              checked={again}
               onChange={(event) => {
-                setHours(event.currentTarget.value);
+                setAgain(event.currentTarget.checked);
               }}
-            >
-              {spans.map(([value, text]) => (
-                <option key={value} value={value}>
-                  {text}
-                </option>
-              ))}
-            </select>
+            />
           </label>
         </>
       ) : (
@@ -113,12 +194,13 @@ export function RedriveDialog({
           {state === 'failed' ? (
             'They could not be counted. Nothing was sent.'
           ) : !isCounted ? (
-            `Counting: ${counted(found, 'event')} so far.`
+            `Counting: ${counted(found, kind.noun)} so far.`
           ) : found === 0 ? (
-            'No dead letter matches. Nothing would be sent.'
+            kind.none
           ) : (
             <>
-              <strong>{counted(found, 'event')}</strong> would be sent again. Nothing was sent yet.
+              <strong>{counted(found, kind.noun)}</strong> would be sent again. Nothing was sent
+              yet.
             </>
           )}
         </p>
@@ -144,10 +226,73 @@ export function RedriveDialog({
             disabled={isBusy || !isCounted || found === 0}
             onClick={() => void ask(preview.selection, false)}
           >
-            Send {counted(found, 'event')} again
+            Send {counted(found, kind.noun)} again
           </button>
         )}
       </div>
     </Dialog>
   );
+}
+
+function Chosen({
+  label,
+  value,
+  values,
+  onChoose,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly values: readonly (readonly [value: string, text: string])[];
+  readonly onChoose: (value: string) => void;
+}): JSX.Element {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <select
+        value={value}
+        onChange={(event) => {
+          onChoose(event.currentTarget.value);
+        }}
+      >
+        {values.map(([each, text]) => (
+          <option key={each} value={each}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** In the browser's time zone. */
+function TimeField({
+  label,
+  value,
+  onChoose,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly onChoose: (value: string) => void;
+}): JSX.Element {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <input
+        type="datetime-local"
+        value={value}
+        onChange={(event) => {
+          onChoose(event.currentTarget.value);
+        }}
+      />
+    </label>
+  );
+}
+
+/** Undefined: the field is empty. */
+function timeOf(local: string): string | undefined {
+  return local === '' ? undefined : isoOf(Date.parse(local));
+}
+
+function isoOf(timeMs: number): string {
+  return new Date(timeMs).toISOString();
 }

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import type { Page, RejectedCall, RejectedCount } from '../../api/model.ts';
-import { withQuery } from '../api.ts';
+import { given, withQuery } from '../api.ts';
 import { count, counted } from '../format.ts';
 import { setQuery, type Place } from '../navigation.ts';
 import { Data, Id, Lines, None, Time } from '../parts/data.tsx';
@@ -10,7 +11,10 @@ import { PageHead, Section } from '../parts/page.tsx';
 import { Pager, usePaging } from '../parts/pager.tsx';
 import { Table } from '../parts/table.tsx';
 import { usePolled } from '../polled.ts';
+import { useSession } from '../session.ts';
+import { useLetterSelection } from './letter-selection.tsx';
 import { rejectMeaning } from './reasons.ts';
+import { RedriveDialog } from './redrive-dialog.tsx';
 
 const days = 7;
 
@@ -18,6 +22,8 @@ export function RejectedPage({ place }: { readonly place: Place }): JSX.Element 
   const since = firstDayOf(days);
   const source = place.query.get('source') ?? undefined;
   const reason = place.query.get('reason') ?? undefined;
+  const { role } = useSession();
+  const [isSending, setSending] = useState(false);
   const summary = usePolled<{ items: readonly RejectedCount[] }>(
     withQuery('/rejected/summary', { since }),
     10_000,
@@ -26,8 +32,30 @@ export function RejectedPage({ place }: { readonly place: Place }): JSX.Element 
     <>
       <PageHead
         title="Rejected calls"
-        lead="Calls that could not be routed. They are not delivered until the cause is fixed."
-      />
+        lead="Calls that could not be routed. Fix the cause, then send them again."
+      >
+        {role === 'operator' ? (
+          <button
+            type="button"
+            onClick={() => {
+              setSending(true);
+            }}
+          >
+            Send again…
+          </button>
+        ) : null}
+      </PageHead>
+      {isSending ? (
+        <RedriveDialog
+          of="calls"
+          source={given(source ?? '')}
+          reason={reason}
+          onClose={() => {
+            setSending(false);
+            summary.reload();
+          }}
+        />
+      ) : null}
       <Shown of={summary}>
         {({ items }) => <Groups items={items} source={source} reason={reason} />}
       </Shown>
@@ -144,6 +172,7 @@ function Calls({
   readonly source: string | undefined;
   readonly reason: string | undefined;
 }): JSX.Element {
+  const selection = useLetterSelection('calls');
   const question = withQuery('/rejected', { source, reason });
   const paging = usePaging(question);
   const calls = usePolled<Page<RejectedCall>>(
@@ -157,12 +186,14 @@ function Calls({
           <Nothing title="There is nothing to show." />
         ) : (
           <>
+            {selection.bar}
             <Table
               caption="Rejected calls, the newest first"
               rows={items}
               keyOf={({ place }) => place}
               asCards
               columns={[
+                ...selection.columns,
                 { title: 'When', kind: 'name', cell: ({ at }) => <Time at={at} /> },
                 {
                   title: 'Source',

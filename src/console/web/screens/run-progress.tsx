@@ -45,9 +45,11 @@ export function hasEnded({ state }: Redrive): boolean {
 export function RunProgress({
   started,
   expected = 0,
+  noun = 'event',
 }: {
   readonly started: Redrive;
   readonly expected?: number;
+  readonly noun?: 'event' | 'call';
 }): JSX.Element {
   const { run = started, problem } = useRun(started, (each) => hasEnded(each) && isKnown(each));
   const { state, sent, outcome, detail } = run;
@@ -56,10 +58,10 @@ export function RunProgress({
     <>
       <p role="status">
         {state === 'failed'
-          ? `It stopped after ${part(sent, found)}.`
+          ? `It stopped after ${part(sent, found, noun)}.`
           : state === 'done'
-            ? `All ${counted(sent, 'event')} were sent again.`
-            : `${part(sent, found)} sent again.`}{' '}
+            ? `All ${counted(sent, noun)} were sent again.`
+            : `${part(sent, found, noun)} sent again.`}{' '}
         {hasEnded(run) && isKnown(run) ? null : (
           <>
             If you close this, it goes on, and <a href="/runs">Runs</a> shows it.
@@ -117,6 +119,6 @@ export function doneText(action: RunRow['action'], done: number): string {
 }
 
 /** Where it was not counted before, what is sent is all that is known. */
-function part(sent: number, found: number): string {
-  return found > sent ? `${count(sent)} of ${counted(found, 'event')}` : counted(sent, 'event');
+function part(sent: number, found: number, noun: string): string {
+  return found > sent ? `${count(sent)} of ${counted(found, noun)}` : counted(sent, noun);
 }
