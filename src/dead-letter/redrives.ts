@@ -204,6 +204,20 @@ export function redriveRecord(topic: string, { record }: Letter, redrive: Redriv
   return { topic, key, value: JSON.stringify(mark), mayWait: true };
 }
 
+/** A record of the topic `redrives`; undefined: it is none that this release writes. */
+export function markOf({
+  key,
+  value,
+}: MarkRecord):
+  | (Place & { readonly topic: string; readonly letterMs: number; readonly timeMs: number })
+  | undefined {
+  const [, topic, place = ''] = /^(.*):(\d+:\d+)$/s.exec(key?.toString() ?? '') ?? [];
+  const at = placeOf(place);
+  const mark = decode(value);
+  if (topic === undefined || at === null || mark === undefined) return undefined;
+  return { topic, ...at, letterMs: mark.letterMs, timeMs: Date.parse(mark.time) };
+}
+
 function placeOf(text: string): Place | null {
   const match = /^(\d{1,9}):(\d{1,15})$/.exec(text);
   return match === null ? null : { partition: Number(match[1]), offset: Number(match[2]) };

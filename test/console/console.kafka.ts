@@ -306,6 +306,16 @@ test('every route answers as the API describes it', async () => {
     ]);
     assert.equal(items[0]?.id, id);
   });
+  const [call] = (await get<Page<RejectedCall>>('/rejected')).items;
+  assert.ok(call);
+  const chosen = { places: [call.place], rate: '1000/s' };
+  const { id: calls } = (await post('/rejected/redrives', chosen)) as Redrive;
+  await eventually(async () => {
+    const { state, sent, detail } = await get<Redrive>(`/redrives/${calls}`);
+    assert.deepEqual([state, sent], ['done', 1], detail);
+    const [sentCall] = (await get<Page<RejectedCall>>('/rejected')).items;
+    assert.ok(sentCall?.sentAgain);
+  });
   const made = (await post('/destinations/described/links', { expires: '1h' })) as MadeLink;
   await eventually(async () => {
     const { items } = await get<Page<LinkRow>>('/links');

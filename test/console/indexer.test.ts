@@ -10,20 +10,30 @@ import {
   keptSince,
   type EventQuestion,
 } from '../../src/console/index/attempt-queries.ts';
-import { usualBounds } from '../../src/console/index/bounds.ts';
+import { keepBounds, usualBounds } from '../../src/console/index/bounds.ts';
 import { openIndexDatabase, type IndexDatabase } from '../../src/console/index/database.ts';
 import { Indexer, type Feed } from '../../src/console/index/indexer.ts';
 import type { OpenIndex } from '../../src/console/index/index.ts';
+import { countLetters, findLetters } from '../../src/console/index/letter-queries.ts';
+import { deadLettersAgain } from '../../src/console/index/letters-again.ts';
 import { LastHours } from '../../src/console/index/last-hour.ts';
 import { Pasts } from '../../src/console/index/pasts.ts';
 import { Words } from '../../src/console/index/words.ts';
 import { ConsoleMetrics } from '../../src/console/metrics.ts';
+import { encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
+import { reasonHeader } from '../../src/event/rejected-headers.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { attemptLine } from './records.ts';
 
 const nowMs = Date.UTC(2026, 0, 31);
 const now = new Date(nowMs).toISOString();
+
+interface FakeRecord {
+  readonly key: string | null;
+  readonly value: string;
+  readonly headers?: IncomingRecord['headers'];
+}
 
 class FakeFeed implements Feed {
   readonly topic: string;
@@ -47,10 +57,21 @@ class FakeFeed implements Feed {
   }
 
   put(lines: readonly AttemptLine[]): void {
+    const value = lines.map((line) => JSON.stringify(line)).join('\n');
+    this.putRecords([{ key: null, value }]);
+  }
+
+  putRecords(records: readonly FakeRecord[]): void {
     const { topic } = this;
-    const value = Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n'));
-    const place = { topic, partition: 0, offset: 7, timestampMs: nowMs };
-    this.#waiting = [{ ...place, key: null, value, headers: {} }];
+    this.#waiting = records.map(({ key, value, headers = {} }, index) => ({
+      topic,
+      partition: 0,
+      offset: 7 + index,
+      timestampMs: nowMs,
+      key: key === null ? null : Buffer.from(key),
+      value: Buffer.from(value),
+      headers,
+    }));
   }
 }
 
@@ -70,14 +91,28 @@ async function index(
   database: IndexDatabase,
   lines: readonly AttemptLine[],
   pasts = new Pasts(),
+  more: {
+    readonly letters?: readonly FakeRecord[];
+    readonly redrives?: readonly FakeRecord[];
+  } = {},
 ): Promise<Words> {
   const rows = await database.rows<{ id: number; word: string }>('select id, word from words');
   const words = new Words(rows.map(({ id, word }) => [id, word]));
   const attempts = new FakeFeed('attempts');
   attempts.put(lines);
+  const letters = new FakeFeed('letters');
+  letters.putRecords(more.letters ?? []);
+  const redrives = new FakeFeed('redrives');
+  redrives.putRecords(more.redrives ?? []);
   const indexer = new Indexer({
     database,
-    feeds: { attempts, letters: new FakeFeed('letters'), rejected: new FakeFeed('rejected') },
+    feeds: {
+      attempts,
+      letters,
+      rejected: new FakeFeed('rejected'),
+      redrives,
+    },
+    letterTopics: { dead_letters: 'letters', rejected: 'rejected' },
     words,
     lastHours: new LastHours(),
     pasts,
@@ -257,4 +292,62 @@ test('events of a user are found by how they fared worst, by destination, and by
   assert.deepEqual(await find({ beforeMs: fourMinutes }), [all[3]]);
   for (const user of ['cut\ufffd', String.raw`cut\ud83d`])
     assert.deepEqual(await find({ user }), ['of half delivered']);
+});
+
+test('letters that were sent again are counted apart, and say how it ended', async (t) => {
+  const database = await openDatabase(t);
+  const isoOf = (ms: number): string => new Date(ms).toISOString();
+  const messages = ['open', 'delivered', 'again', 'waiting', 'unknown', 'twice'];
+  const letters = messages.map((messageId) => {
+    const redrivenMs = messageId === 'twice' ? nowMs - 5_000 : undefined;
+    const envelope = { destinationId: 'crm', sourceId: 'shop', messageId, redrivenMs };
+    const header = encodeEnvelope({
+      ...envelope,
+      type: 'track',
+      configOffset: 0,
+      appendTimeMs: nowMs,
+      attempts: 1,
+    });
+    const headers = { [envelopeHeader]: Buffer.from(header), [reasonHeader]: Buffer.from('http-410') };
+    return { key: 'crm:ada', value: '{}', headers };
+  });
+  const markOf = (topic: string, index: number, letterMs = nowMs): FakeRecord => ({
+    key: `${topic}:0:${7 + index}`,
+    value: JSON.stringify({ time: isoOf(nowMs + 1_000), redrive: 'r', letterMs }),
+  });
+  const redrives = [
+    ...[1, 2, 3, 4, 5].map((index) => markOf('letters', index)),
+    // Of a letter that lay at this place in a former topic, of kept events, and of no topic at all.
+    markOf('letters', 0, nowMs - 1),
+    markOf('paused', 0),
+    { key: 'nonsense', value: '{' },
+  ];
+  const redrivenAt = isoOf(nowMs + 900);
+  const lines = [
+    attemptLine('delivered', { at: now, redrivenAt }),
+    attemptLine('again', { at: now, redrivenAt, kind: 'dead-letter', attempts: 1 }),
+    attemptLine('waiting', { at: now, redrivenAt, outcome: 'failed', status: 503 }),
+    // Of the time before it became the letter.
+    attemptLine('twice', { at: now, redrivenAt: isoOf(nowMs - 5_000) }),
+    attemptLine('open', { at: now }),
+  ];
+  const words = await index(database, lines, new Pasts(), { letters, redrives });
+  const open = { database, words } as OpenIndex;
+  const counts = await countLetters(open, 'dead_letters', 0);
+  assert.deepEqual(
+    counts.map(({ whose, count, open: never }) => [whose, count, never]),
+    [['crm', 6, 1]],
+  );
+  const { rows } = await findLetters(open, 'dead_letters', { limit: 50 });
+  const again = await deadLettersAgain(open, rows);
+  const ended = messages.map((_, index) => again.get(`0:${7 + index}`)?.became);
+  assert.deepEqual(ended, [undefined, 'delivered', 'dead-letter', 'waiting', 'unknown', 'unknown']);
+
+  const kept = await database.rows<{ count: number }>(
+    'select count(*)::integer as count from sent_again',
+  );
+  assert.equal(kept[0]?.count, 6, 'marks of kept events are none of the console');
+  await keepBounds(database, usualBounds, nowMs + usualBounds.lettersMs + 1);
+  const left = await database.rows('select * from sent_again');
+  assert.deepEqual(left, [], 'marks go with their letters');
 });

@@ -210,6 +210,13 @@ export interface UrlSeries {
 /** `seq` grows; `after=<seq>` asks for what is newer. */
 export type AttemptRow = AttemptLine & { readonly seq: string };
 
+/** A letter was sent again. */
+export interface SentAgain {
+  readonly at: string;
+  /** What became of the event; absent for calls. `unknown`: nothing is known yet, or no more. */
+  readonly became?: 'delivered' | 'dead-letter' | 'dropped' | 'waiting' | 'unknown';
+}
+
 export interface DeadLetter {
   /** `<partition>:<offset>` in the topic of dead letters, as the command line names it. */
   readonly place: string;
@@ -231,6 +238,7 @@ export interface DeadLetter {
   readonly url?: string;
   /** Of the body. */
   readonly bytes: number;
+  readonly sentAgain?: SentAgain;
 }
 
 export interface DeadLetterCount {
@@ -239,6 +247,8 @@ export interface DeadLetterCount {
   /** `2026-01-31`, in UTC. */
   readonly day: string;
   readonly count: number;
+  /** Those that were never sent again. */
+  readonly open: number;
 }
 
 export interface RejectedCall {
@@ -262,6 +272,7 @@ export interface RejectedCall {
   readonly bytes: number;
   /** How it begins. */
   readonly sample: string;
+  readonly sentAgain?: SentAgain;
 }
 
 export interface RejectedCount {
@@ -270,6 +281,8 @@ export interface RejectedCount {
   readonly reason: string;
   readonly day: string;
   readonly count: number;
+  /** Those that were never sent again. */
+  readonly open: number;
 }
 
 /** An event from its receipt to its end, as `postrider explain` tells it. */

@@ -1,5 +1,5 @@
 import type { IndexDatabase } from './database.ts';
-import { bucketMs, wordColumns } from './schema.ts';
+import { bucketMs, letterKinds, wordColumns } from './schema.ts';
 
 /** How much the file may hold. */
 export interface Bounds {
@@ -39,6 +39,12 @@ export async function keepBounds(
   await before(attemptsFromMs);
   await writer.run(`delete from dead_letters where at_ms < ${nowMs - bounds.lettersMs}`);
   await writer.run(`delete from rejected where at_ms < ${nowMs - bounds.rejectedMs}`);
+  // Marks go with the letters that they are about.
+  const { dead_letters: ofEvents, rejected: ofCalls } = letterKinds;
+  await writer.run(
+    `delete from sent_again where letter_ms < case kind when ${ofEvents} then ${nowMs - bounds.lettersMs}
+       when ${ofCalls} then ${nowMs - bounds.rejectedMs} end`,
+  );
   await writer.run('checkpoint');
   const usedBytes = await one('select used_blocks * block_size from pragma_database_size()');
   if (usedBytes <= bounds.bytes) return;
@@ -51,6 +57,9 @@ export async function keepBounds(
     await writer.run(
       `delete from ${table} where at_ms < (select quantile_cont(at_ms, ${shareGone}) from ${table})`,
     );
+  await writer.run(
+    `delete from sent_again where letter_ms < (select quantile_cont(letter_ms, ${shareGone}) from sent_again)`,
+  );
   await writer.run('checkpoint');
 }
 

@@ -11,6 +11,7 @@ import {
   plainTables,
   rejectedTable,
   schemaVersion,
+  sentAgainTable,
   wordsTable,
 } from './schema.ts';
 import { createTableSql } from './tables.ts';
@@ -177,13 +178,13 @@ async function rowsOf<Row>(
 async function requireSchema(writer: DuckDBConnection): Promise<void> {
   const tables = await writer.runAndReadAll('select table_name from duckdb_tables()');
   if (tables.currentRowCount === 0) {
-    const made = [attemptsTable, lettersTable, rejectedTable, wordsTable, offsetsTable] as const;
     const statements = [
-      createTableSql(made[0]),
-      createTableSql(made[1]),
-      createTableSql(made[2]),
-      createTableSql(made[3]),
-      createTableSql(made[4]),
+      createTableSql(attemptsTable),
+      createTableSql(lettersTable),
+      createTableSql(rejectedTable),
+      createTableSql(sentAgainTable),
+      createTableSql(wordsTable),
+      createTableSql(offsetsTable),
       ...plainTables,
       // Beyond whatever a former file had, so that who asks for what is newer than a `seq` of it gets it.
       `insert into facts values ('schema', ${schemaVersion}), ('counted', ${Date.now() * 1_000})`,

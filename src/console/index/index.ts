@@ -54,7 +54,7 @@ const againMs = 5_000;
 const caughtUpMs = 10_000;
 
 /**
- * Follows `attempts`, `dead-letter` and `ingest.rejected` into the file of a folder.
+ * Follows `attempts`, `dead-letter`, `ingest.rejected` and `redrives` into the file of a folder.
  * @throws PostriderError `busy`, `setting-invalid`
  */
 export async function startIndex(options: IndexOptions): Promise<Index> {
@@ -127,7 +127,7 @@ interface Run {
 
 async function startRun(options: IndexOptions): Promise<Run> {
   const { kafka, topology, log, clock, dir, bounds, metrics } = options;
-  const { attempts, deadLetter, ingestRejected } = topology.topics;
+  const { attempts, deadLetter, ingestRejected, redrives } = topology.topics;
   const database = await openIndexDatabase(dir, { log, metrics });
   const { promise: failure, resolve: fail } = Promise.withResolvers<unknown>();
   try {
@@ -148,11 +148,13 @@ async function startRun(options: IndexOptions): Promise<Run> {
       attempts: feedOf(attempts),
       letters: feedOf(deadLetter),
       rejected: feedOf(ingestRejected),
+      redrives: feedOf(redrives),
     };
     const indexer: Indexer = new Indexer({
       ...known,
       database,
       feeds,
+      letterTopics: { dead_letters: deadLetter, rejected: ingestRejected },
       bounds,
       metrics,
       clock,

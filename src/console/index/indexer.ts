@@ -7,16 +7,19 @@ import { keepBounds, removeUnusedWords, type Bounds } from './bounds.ts';
 import type { IndexDatabase } from './database.ts';
 import type { LastHours } from './last-hour.ts';
 import type { Pasts } from './pasts.ts';
-import { rowOfDeadLetter, rowOfRejected } from './letter-rows.ts';
+import { rowOfDeadLetter, rowOfMark, rowOfRejected } from './letter-rows.ts';
 import {
   attemptsTable,
   bucketMs,
   lettersTable,
   offsetsTable,
   rejectedTable,
+  sentAgainTable,
   wordsTable,
+  type letterKinds,
   type LetterRow,
   type OffsetRow,
+  type SentAgainRow,
 } from './schema.ts';
 import { append } from './tables.ts';
 import type { TopicFeed } from './topic-feed.ts';
@@ -34,7 +37,10 @@ export interface IndexerOptions {
     readonly attempts: Feed;
     readonly letters: Feed;
     readonly rejected: Feed;
+    readonly redrives: Feed;
   };
+  /** The topics of letters, by the tables that hold them. */
+  readonly letterTopics: Readonly<Record<keyof typeof letterKinds, string>>;
   readonly words: Words;
   readonly lastHours: LastHours;
   readonly pasts: Pasts;
@@ -64,6 +70,7 @@ interface Batch {
   readonly attempts: AttemptRow[];
   readonly letters: LetterRow[];
   readonly rejected: LetterRow[];
+  readonly sentAgain: SentAgainRow[];
   readonly offsets: OffsetRow[];
   readonly voids: readonly Feed[];
 }
@@ -130,8 +137,8 @@ export class Indexer {
   }
 
   get #takenUntilMs(): number {
-    const { attempts, letters, rejected } = this.#options.feeds;
-    return Math.min(attempts.takenUntilMs, letters.takenUntilMs, rejected.takenUntilMs);
+    const feeds = Object.values(this.#options.feeds);
+    return Math.min(...feeds.map((feed) => feed.takenUntilMs));
   }
 
   #isBehind(): boolean {
@@ -165,17 +172,20 @@ export class Indexer {
 
   async #take(): Promise<Batch | undefined> {
     const { feeds, words } = this.#options;
-    const all = [feeds.attempts, feeds.letters, feeds.rejected];
+    const all = Object.values(feeds);
     // First: what is taken then is of the new topic.
     const voids = all.filter((feed) => feed.takeIsVoid());
     const attempts = feeds.attempts.take(batchBytes);
     const letters = feeds.letters.take(batchBytes);
     const rejected = feeds.rejected.take(batchBytes);
-    if (voids.length + attempts.length + letters.length + rejected.length === 0) return undefined;
+    const marks = feeds.redrives.take(batchBytes);
+    const taken = attempts.length + letters.length + rejected.length + marks.length;
+    if (voids.length + taken === 0) return undefined;
     const offsets = [
       ...offsetsAfter(attempts, feeds.attempts),
       ...offsetsAfter(letters, feeds.letters),
       ...offsetsAfter(rejected, feeds.rejected),
+      ...offsetsAfter(marks, feeds.redrives),
     ];
     return {
       attempts: await this.#attemptRows(attempts),
@@ -183,6 +193,7 @@ export class Indexer {
       rejected: rejected.map((record) =>
         rowOfRejected(record, words, (key) => this.#options.sourceOf(key)),
       ),
+      sentAgain: marks.flatMap((record) => rowOfMark(record, this.#options.letterTopics) ?? []),
       offsets,
       voids,
     };
@@ -209,7 +220,7 @@ export class Indexer {
   async #write(batch: Batch): Promise<void> {
     const { database, words, lastHours, pasts, feeds, metrics } = this.#options;
     const { writer } = database;
-    const { attempts, letters, rejected, offsets, voids } = batch;
+    const { attempts, letters, rejected, sentAgain, offsets, voids } = batch;
     const newWords = words.unwritten();
     const lastSeq = this.#lastSeq + attempts.length;
     await writer.run('begin');
@@ -217,6 +228,7 @@ export class Indexer {
       const tables = feed === feeds.attempts ? ['attempts', 'buckets'] : [];
       if (feed === feeds.letters) tables.push('dead_letters');
       if (feed === feeds.rejected) tables.push('rejected');
+      if (feed === feeds.redrives) tables.push('sent_again');
       for (const table of tables) await writer.run(`delete from ${table}`);
       await writer.run('delete from offsets where topic = $topic', { topic: feed.topic });
     }
@@ -224,6 +236,7 @@ export class Indexer {
     await append(writer, attemptsTable, attempts);
     await append(writer, lettersTable, letters);
     await append(writer, rejectedTable, rejected);
+    await append(writer, sentAgainTable, sentAgain);
     for (const { topic, partition } of offsets)
       await writer.run('delete from offsets where topic = $topic and part = $partition', {
         topic,

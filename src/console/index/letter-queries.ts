@@ -1,9 +1,9 @@
 import type { DuckDBValue } from '@duckdb/node-api';
 import { idIn } from '../../event/uid.ts';
 import type { OpenIndex } from './index.ts';
-import type { LetterRow } from './schema.ts';
+import { letterKinds, type LetterRow } from './schema.ts';
 
-export type LetterTable = 'dead_letters' | 'rejected';
+export type LetterTable = keyof typeof letterKinds;
 
 export interface LetterQuestion {
   /** The word of a destination or of a source, which is empty where none is known. */
@@ -66,6 +66,8 @@ export interface LetterCount {
   readonly reason: string;
   readonly day: string;
   readonly count: number;
+  /** Those that were never sent again. */
+  readonly open: number;
 }
 
 const dayMs = 86_400_000;
@@ -77,15 +79,26 @@ export async function countLetters(
   table: LetterTable,
   sinceMs: number,
 ): Promise<readonly LetterCount[]> {
-  const rows = await database.rows<{ whose: number; reason: number; day: number; count: number }>(
-    `select whose, reason, (at_ms // ${dayMs})::integer as day, count(*)::integer as count
-     from ${table} where at_ms >= ${sinceMs} group by all order by count desc, day desc, whose limit ${mostCounts}`,
+  const rows = await database.rows<{
+    whose: number;
+    reason: number;
+    day: number;
+    count: number;
+    open: number;
+  }>(
+    `with known as (select distinct part, pos, letter_ms from sent_again where kind = ${letterKinds[table]})
+     select whose, reason, (at_ms // ${dayMs})::integer as day, count(*)::integer as count,
+       count(*) filter (where known.pos is null)::integer as open
+     from ${table} left join known
+       on ${table}.part = known.part and ${table}.pos = known.pos and at_ms = known.letter_ms
+     where at_ms >= ${sinceMs} group by all order by count desc, day desc, whose limit ${mostCounts}`,
   );
-  return rows.map(({ whose, reason, day, count }) => ({
+  return rows.map(({ whose, reason, day, count, open }) => ({
     whose: idIn(words.of(whose)),
     reason: words.of(reason),
     day: new Date(day * dayMs).toISOString().slice(0, 'yyyy-mm-dd'.length),
     count,
+    open,
   }));
 }
 

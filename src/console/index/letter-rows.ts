@@ -1,3 +1,4 @@
+import { markOf } from '../../dead-letter/redrives.ts';
 import { decodeEnvelope, envelopeHeader, parseHeader } from '../../event/envelope.ts';
 import { decodeLastAnswer } from '../../event/last-answer.ts';
 import {
@@ -14,7 +15,7 @@ import { chooseWriteKey, writeKeyField, writeKeyHeader } from '../../event/write
 import { idIn, identityText } from '../../event/uid.ts';
 import type { IncomingRecord } from '../../kafka/record.ts';
 import type { DeadLetter, RejectedCall } from '../api/model.ts';
-import type { LetterRow } from './schema.ts';
+import { letterKinds, type LetterRow, type SentAgainRow } from './schema.ts';
 import type { Words } from './words.ts';
 
 /** What is kept of a text that somebody else wrote. */
@@ -24,8 +25,8 @@ const mostAnswerBytes = keptAnswerBytes.most + 4;
 const mostSampleBytes = 512;
 
 /** What a row of its own columns does not say. */
-type DeadLetterRest = Omit<DeadLetter, 'place' | 'at' | 'destination' | 'reason'>;
-type RejectedRest = Omit<RejectedCall, 'place' | 'at' | 'source' | 'reason'>;
+type DeadLetterRest = Omit<DeadLetter, 'place' | 'at' | 'destination' | 'reason' | 'sentAgain'>;
+type RejectedRest = Omit<RejectedCall, 'place' | 'at' | 'source' | 'reason' | 'sentAgain'>;
 
 /** A record of `dead-letter`; of its body only the size is kept. */
 export function rowOfDeadLetter(record: IncomingRecord, words: Words): LetterRow {
@@ -87,6 +88,20 @@ export function rowOfRejected(
   const writeKey = chooseWriteKey(headers[writeKeyHeader], inCall);
   const source = writeKey === undefined ? undefined : sourceOf(writeKey);
   return rowOf(record, words.idOf(source ?? ''), words, rest);
+}
+
+/** A record of `redrives`; undefined: it is about an event that was kept for a paused destination. */
+export function rowOfMark(
+  record: IncomingRecord,
+  topics: Readonly<Record<keyof typeof letterKinds, string>>,
+): SentAgainRow | undefined {
+  const mark = markOf(record);
+  if (mark === undefined) return undefined;
+  const { topic, partition, offset, letterMs, timeMs: sentMs } = mark;
+  const table = (['dead_letters', 'rejected'] as const).find((each) => topics[each] === topic);
+  const isPossible = Number.isSafeInteger(letterMs) && Number.isSafeInteger(sentMs);
+  if (table === undefined || !isPossible) return undefined;
+  return { kind: letterKinds[table], partition, offset, letterMs, sentMs };
 }
 
 export function deadLetterOf(row: LetterRow, words: Words): DeadLetter {

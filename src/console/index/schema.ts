@@ -3,7 +3,7 @@ import type { NumberedWord } from './words.ts';
 import { bigint, integer, tiny, varchar, type Table } from './tables.ts';
 
 /** Another number: files of former versions are removed, and all is read from Kafka again. */
-export const schemaVersion = 2;
+export const schemaVersion = 3;
 
 export const attemptsTable: Table<AttemptRow> = {
   name: 'attempts',
@@ -50,6 +50,30 @@ const letterColumns: Table<LetterRow>['columns'] = [
 
 export const lettersTable: Table<LetterRow> = { name: 'dead_letters', columns: letterColumns };
 export const rejectedTable: Table<LetterRow> = { name: 'rejected', columns: letterColumns };
+
+/** The tables of letters, and their numbers in `sent_again`. */
+export const letterKinds = { dead_letters: 0, rejected: 1 } as const;
+
+/** A letter that was sent again: where it lies, its own time, and when it was sent. */
+export interface SentAgainRow {
+  readonly kind: number;
+  readonly partition: number;
+  readonly offset: number;
+  readonly letterMs: number;
+  readonly sentMs: number;
+}
+
+/** A letter that was sent several times has several rows. */
+export const sentAgainTable: Table<SentAgainRow> = {
+  name: 'sent_again',
+  columns: [
+    ['kind', tiny, ({ kind }) => kind],
+    ['part', integer, ({ partition }) => partition],
+    ['pos', bigint, ({ offset }) => BigInt(offset)],
+    ['letter_ms', bigint, ({ letterMs }) => BigInt(letterMs)],
+    ['sent_ms', bigint, ({ sentMs }) => BigInt(sentMs)],
+  ],
+};
 
 export const wordsTable: Table<NumberedWord> = {
   name: 'words',

@@ -141,6 +141,7 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
         reason,
         day: day(back),
         count: Math.round((900 / (index + 1)) * (which + 1) * (0.2 + random())),
+        open: 3,
       })),
     ),
   );
@@ -203,12 +204,14 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
         reason: `invalid-json${mark}`,
         day: day(back),
         count: 61 - back * 9,
+        open: 1,
       })),
       ...[0, 1].map((back) => ({
         source: '',
         reason: `unknown-write-key${mark}`,
         day: day(back),
         count: 2_840 - back * 800,
+        open: 1,
       })),
     ],
     audiences: audiencesOf(before, mark),

@@ -13,6 +13,13 @@ import { count, dated, maybe, named, time } from './shapes.ts';
 const texts = z.record(z.string(), z.string());
 const place = z.string().describe('`<partition>:<offset>`, as the command line names it.');
 
+const sentAgain = z
+  .object({
+    at: time,
+    became: maybe(z.enum(['delivered', 'dead-letter', 'dropped', 'waiting', 'unknown'])),
+  })
+  .describe('It was sent again, and what became of it.');
+
 export const deadLetter: z.ZodType<DeadLetter> = named<DeadLetter>(
   'DeadLetter',
   z.object({
@@ -31,6 +38,7 @@ export const deadLetter: z.ZodType<DeadLetter> = named<DeadLetter>(
     answer: maybe(z.string()),
     url: maybe(z.string()),
     bytes: count.describe('Of the body.'),
+    sentAgain: maybe(sentAgain),
   }),
 );
 
@@ -40,6 +48,7 @@ export const deadLetterCount: z.ZodType<DeadLetterCount> = z.object({
   reason: z.string(),
   day,
   count,
+  open: count.describe('Those that were never sent again.'),
 });
 
 export const rejectedCall: z.ZodType<RejectedCall> = named<RejectedCall>(
@@ -56,6 +65,7 @@ export const rejectedCall: z.ZodType<RejectedCall> = named<RejectedCall>(
       .describe('Where it first arrived.'),
     bytes: count,
     sample: z.string().describe('How it begins.'),
+    sentAgain: maybe(sentAgain),
   }),
 );
 export const rejectedCount: z.ZodType<RejectedCount> = z.object({
@@ -63,6 +73,7 @@ export const rejectedCount: z.ZodType<RejectedCount> = z.object({
   reason: z.string(),
   day,
   count,
+  open: count.describe('Those that were never sent again.'),
 });
 
 export const story: z.ZodType<Story> = named<Story>(

@@ -9,9 +9,10 @@ import {
   type LetterTable,
 } from '../../index/letter-queries.ts';
 import { deadLetterOf, rejectedOf } from '../../index/letter-rows.ts';
+import { deadLettersAgain, placeKey, sentAgainTimes } from '../../index/letters-again.ts';
 import { answer } from '../answers/answers.ts';
 import { decodeCursor } from '../cursor.ts';
-import type { DeadLetterCount, Page, RejectedCount } from '../model.ts';
+import type { DeadLetter, DeadLetterCount, Page, RejectedCall, RejectedCount } from '../model.ts';
 import { accept } from '../parameters.ts';
 import { opened, page, type OfDestination, type Paged, type RouteDeps, wordOf } from './route.ts';
 
@@ -46,6 +47,14 @@ export function addLetterRoutes(api: FastifyInstance, { index, live, clock }: Ro
     of: (row: FoundLetters['rows'][number]) => T,
   ): Page<T> =>
     page(rows.map(of), next === undefined ? undefined : [next.atMs, next.partition, next.offset]);
+  const pageOfDeadLetters = async (found: FoundLetters): Promise<Page<DeadLetter>> => {
+    const again = await deadLettersAgain(opened(index), found.rows);
+    return pageOfLetters(found, (row): DeadLetter => {
+      const sentAgain = again.get(placeKey(row));
+      const letter = deadLetterOf(row, words());
+      return sentAgain === undefined ? letter : { ...letter, sentAgain };
+    });
+  };
   const words = (): OpenIndex['words'] => opened(index).words;
 
   api.get<{ Querystring: Paged & Query }>(
@@ -58,9 +67,7 @@ export function addLetterRoutes(api: FastifyInstance, { index, live, clock }: Ro
       },
     },
     async ({ query }) =>
-      pageOfLetters(await find('dead_letters', { id: query.destination }, query), (row) =>
-        deadLetterOf(row, words()),
-      ),
+      pageOfDeadLetters(await find('dead_letters', { id: query.destination }, query)),
   );
   api.get<{ Params: OfDestination; Querystring: Paged & Query }>(
     '/destinations/:id/dead-letters',
@@ -73,9 +80,7 @@ export function addLetterRoutes(api: FastifyInstance, { index, live, clock }: Ro
       },
     },
     async ({ params: { id }, query }) =>
-      pageOfLetters(await find('dead_letters', { whose: wordOf(live, id) }, query), (row) =>
-        deadLetterOf(row, words()),
-      ),
+      pageOfDeadLetters(await find('dead_letters', { whose: wordOf(live, id) }, query)),
   );
   api.get<{ Querystring: Paged & Query }>(
     '/rejected',
@@ -86,10 +91,16 @@ export function addLetterRoutes(api: FastifyInstance, { index, live, clock }: Ro
         querystring: accept(['source', 'reason', 'since', 'cursor', 'limit']),
       },
     },
-    async ({ query }) =>
-      pageOfLetters(await find('rejected', { whose: query.source }, query), (row) =>
-        rejectedOf(row, words()),
-      ),
+    async ({ query }) => {
+      const found = await find('rejected', { whose: query.source }, query);
+      const times = await sentAgainTimes(opened(index), 'rejected', found.rows);
+      return pageOfLetters(found, (row): RejectedCall => {
+        const sentMs = times.get(placeKey(row));
+        const call = rejectedOf(row, words());
+        if (sentMs === undefined) return call;
+        return { ...call, sentAgain: { at: new Date(sentMs).toISOString() } };
+      });
+    },
   );
   const countsOf = async <T>(
     table: LetterTable,

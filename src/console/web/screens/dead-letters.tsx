@@ -30,6 +30,8 @@ interface Group {
   readonly reason: string;
   readonly days: ReadonlyMap<string, number>;
   readonly total: number;
+  /** Those that were never sent again. */
+  readonly open: number;
 }
 
 export function DeadLettersPage({ place }: { readonly place: Place }): JSX.Element {
@@ -131,6 +133,7 @@ function Groups({
     (group) => destination === '' || group.destination === destination,
   );
   const total = groups.reduce((sum, group) => sum + group.total, 0);
+  const open = groups.reduce((sum, group) => sum + group.open, 0);
   if (groups.length === 0)
     return (
       <Nothing title="No dead letters in this time.">
@@ -144,7 +147,8 @@ function Groups({
   return (
     <>
       <p class="sum">
-        <strong>{counted(total, 'event')}</strong>, by destination and reason
+        <strong>{counted(open, 'open event')}</strong>, never sent again, of {count(total)}; by
+        destination and reason
         {groups.length > shownGroups ? `; the ${shownGroups} largest groups are shown` : ''}
       </p>
       <Table
@@ -189,6 +193,7 @@ function Groups({
             cell: (group) => <Days days={list} counts={group.days} most={most} />,
           },
           { title: 'Events', kind: 'number', cell: (group) => count(group.total) },
+          { title: 'Open', kind: 'number', cell: (group) => count(group.open) },
         ]}
       />
     </>
@@ -253,7 +258,8 @@ function groupsOf(items: readonly DeadLetterCount[]): readonly Group[] {
       if (first === undefined) return [];
       const days = new Map(counts.map((each) => [each.day, each.count]));
       const total = counts.reduce((sum, each) => sum + each.count, 0);
-      return [{ destination: first.destination, reason: first.reason, days, total }];
+      const open = counts.reduce((sum, each) => sum + each.open, 0);
+      return [{ destination: first.destination, reason: first.reason, days, total, open }];
     })
     .sort((a, b) => b.total - a.total);
 }

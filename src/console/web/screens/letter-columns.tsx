@@ -1,5 +1,6 @@
+import type { JSX } from 'preact';
+import type { DeadLetter, SentAgain } from '../../api/model.ts';
 import { customersMeaning, deadLetterMeaning } from './reasons.ts';
-import type { DeadLetter } from '../../api/model.ts';
 import { urlOf } from '../navigation.ts';
 import { inOneLine } from '../parts/answer.tsx';
 import { Data, Id, None, Time } from '../parts/data.tsx';
@@ -33,7 +34,7 @@ export function letterColumns({
     {
       title: 'Reason',
       kind: 'wide',
-      cell: ({ reason, detail, answer, redrivenAt }) => (
+      cell: ({ reason, detail, answer, redrivenAt, sentAgain }) => (
         <>
           <strong title={isForCustomer ? undefined : deadLetterMeaning(reason)}>
             <Data text={isForCustomer ? customersMeaning(reason) : reason} />
@@ -54,6 +55,7 @@ export function letterColumns({
               it had been sent again <Time at={redrivenAt} />
             </span>
           )}
+          <SentAgainNote again={sentAgain} />
         </>
       ),
     },
@@ -87,4 +89,28 @@ export function letterColumns({
     },
     ...(isForCustomer ? [] : [place]),
   ];
+}
+
+const becameTexts: Readonly<Record<NonNullable<SentAgain['became']>, string>> = {
+  delivered: 'delivered',
+  'dead-letter': 'given up again',
+  dropped: 'not sent: its user was deleted',
+  waiting: 'not delivered yet',
+  unknown: 'what became of it is not known',
+};
+
+/** Whether a letter was sent again, and how that ended. */
+export function SentAgainNote({
+  again,
+}: {
+  readonly again: SentAgain | undefined;
+}): JSX.Element | null {
+  if (again === undefined) return null;
+  const { at, became } = again;
+  return (
+    <span class="under">
+      sent again <Time at={at} />
+      {became === undefined ? null : `: ${becameTexts[became]}`}
+    </span>
+  );
 }

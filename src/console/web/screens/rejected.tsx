@@ -12,6 +12,7 @@ import { Pager, usePaging } from '../parts/pager.tsx';
 import { Table } from '../parts/table.tsx';
 import { usePolled } from '../polled.ts';
 import { useSession } from '../session.ts';
+import { SentAgainNote } from './letter-columns.tsx';
 import { useLetterSelection } from './letter-selection.tsx';
 import { rejectMeaning } from './reasons.ts';
 import { RedriveDialog } from './redrive-dialog.tsx';
@@ -86,6 +87,8 @@ interface Group {
   readonly reason: string;
   readonly days: ReadonlyMap<string, number>;
   readonly total: number;
+  /** Those that were never sent again. */
+  readonly open: number;
 }
 
 function groupsOf(items: readonly RejectedCount[]): readonly Group[] {
@@ -96,7 +99,8 @@ function groupsOf(items: readonly RejectedCount[]): readonly Group[] {
       if (first === undefined) return [];
       const own = new Map(counts.map((each) => [each.day, each.count]));
       const total = counts.reduce((sum, each) => sum + each.count, 0);
-      return [{ source: first.source, reason: first.reason, days: own, total }];
+      const open = counts.reduce((sum, each) => sum + each.open, 0);
+      return [{ source: first.source, reason: first.reason, days: own, total, open }];
     })
     .sort((a, b) => b.total - a.total);
 }
@@ -116,10 +120,12 @@ function Groups({
   const list = dayList(days);
   const most = Math.max(...groups.flatMap((group) => [...group.days.values()]));
   const total = groups.reduce((sum, group) => sum + group.total, 0);
+  const open = groups.reduce((sum, group) => sum + group.open, 0);
   return (
     <>
       <p class="sum">
-        <strong>{counted(total, 'call')}</strong>, by source and reason
+        <strong>{counted(open, 'open call')}</strong>, never sent again, of {count(total)}; by
+        source and reason
       </p>
       <Table
         caption="Rejected calls by source and reason, the most first"
@@ -159,6 +165,7 @@ function Groups({
             cell: (group) => <Days days={list} counts={group.days} most={most} />,
           },
           { title: 'Calls', kind: 'number', cell: (group) => count(group.total) },
+          { title: 'Open', kind: 'number', cell: (group) => count(group.open) },
         ]}
       />
     </>
@@ -211,6 +218,7 @@ function Calls({
                       <span class="said">
                         <Data text={call.detail} />
                       </span>
+                      <SentAgainNote again={call.sentAgain} />
                       {call.sample === '' ? null : (
                         <details>
                           <summary>The call, {counted(call.bytes, 'byte')}</summary>
