@@ -308,7 +308,10 @@ test('letters that were sent again are counted apart, and say how it ended', asy
       appendTimeMs: nowMs,
       attempts: 1,
     });
-    const headers = { [envelopeHeader]: Buffer.from(header), [reasonHeader]: Buffer.from('http-410') };
+    const headers = {
+      [envelopeHeader]: Buffer.from(header),
+      [reasonHeader]: Buffer.from('http-410'),
+    };
     return { key: 'crm:ada', value: '{}', headers };
   });
   const markOf = (topic: string, index: number, letterMs = nowMs): FakeRecord => ({
