@@ -1,9 +1,4 @@
-import {
-  ageFromMs,
-  decodeEnvelope,
-  envelopeHeader,
-  isFromNewerRelease,
-} from '../event/envelope.ts';
+import { envelopeHeader, isFromNewerRelease } from '../event/envelope.ts';
 import { isOf } from '../event/uid.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
 import type { Fence } from '../resources/fence/fence.ts';
@@ -31,10 +26,11 @@ import type { EngineState } from './metrics.ts';
 import { circumstances } from './retry-policy.ts';
 import type { RetryPolicy } from './retry-policy.ts';
 import type { Sender } from './sender.ts';
+import { isRecalled, readTaken, waitingOf } from './taken.ts';
 import { DestinationReports } from './status/destination-reports.ts';
 import { DestinationWatch, isPlain } from './status/destination-watch.ts';
 import { HeldUp } from './status/objective.ts';
-import { WaitingByDestination, type Waiting } from './status/waiting-later.ts';
+import { WaitingByDestination } from './status/waiting-later.ts';
 import { SlotPool } from './lane/slot-pool.ts';
 import { decide, decideOnBundle, isEnding, unreadableDeferral } from './verdict.ts';
 import type { Happened, Over } from './verdict.ts';
@@ -51,8 +47,8 @@ export interface EngineDeps {
   readonly sink: DisposalDeps['sink'];
   readonly destinations: Destinations;
   readonly fence: Fence;
-  /** The destinations to which nothing is sent for now. */
-  readonly paused: Pick<FollowedPauses, 'has' | 'isFresh'>;
+  /** The destinations to which nothing is sent for now, and whose waiting events are recalled. */
+  readonly paused: Pick<FollowedPauses, 'has' | 'isFresh' | 'recalls'>;
   readonly topics: DisposalTopics;
   readonly policy: RetryPolicy;
   /** See `fenceMs`. */
@@ -123,8 +119,21 @@ export class DeliveryEngine {
         this.#pool.rampUp();
       },
     });
-    this.#gate = new DueGate(deps.clock, (record, claim, dueMs) => {
-      this.#take(claim, record, dueMs);
+    this.#gate = new DueGate({
+      clock: deps.clock,
+      onDue: (record, claim, dueMs) => {
+        const taken = this.#takeBack(record, claim, dueMs);
+        if (taken !== undefined) this.#place(taken);
+      },
+      onRecalled: (record, claim, dueMs) => {
+        const taken = this.#takeBack(record, claim, dueMs);
+        if (taken === undefined) return;
+        deps.events.recalled(waitingOf(taken).events);
+        this.#admitAny(taken);
+      },
+      mayGo: (id, claim) =>
+        (this.#lanes.use(id) ?? this.#openLane(id))?.takesRecalled(claim) === true,
+      recalledBefore: (claim) => deps.paused.recalls.furthest(claim),
     });
     this.#waitingLater = new WaitingByDestination((topic) => deps.topics.retryTierMs(topic) ?? 0);
     this.#watch = new DestinationWatch({
@@ -218,6 +227,17 @@ export class DeliveryEngine {
       this.#sayItIsOff(id, over);
   }
 
+  /** An operator has mended the endpoint, so what waits for the destination is due before its time. */
+  recalled(id: string): void {
+    if (this.#stopped) return;
+    const claims = this.#waitingLater.claimsOf(this.#known.identityOf(id));
+    this.#gate.recall(id, claims, (record, claim) => {
+      const taken = readTaken(record, claim);
+      return typeof taken === 'object' && isRecalled(taken, this.#deps);
+    });
+    this.#lanes.use(id)?.tryNow();
+  }
+
   /**
    * From now on nothing starts. Waiting records are released, and later ones are released when their
    * partition is revoked.
@@ -257,25 +277,35 @@ export class DeliveryEngine {
     for (const lane of this.#lanes.all.values()) yield* lane.waiting.all();
   }
 
-  /** When it comes, and again when it is due: `heldUntilMs`. */
-  #take(claim: Claim, record: TakenRecord, heldUntilMs?: number): void {
+  #take(claim: Claim, record: TakenRecord): void {
     const taken = this.#read(record, claim);
-    if (taken === undefined) return;
-    if (heldUntilMs !== undefined) this.#waitingLater.left(claim, waitingOf(taken), heldUntilMs);
+    if (taken !== undefined) this.#place(taken);
+  }
+
+  /** What was held. */
+  #takeBack(record: TakenRecord, claim: Claim, heldUntilMs: number): Job | Bundle | undefined {
+    const taken = this.#read(record, claim);
+    if (taken !== undefined) this.#waitingLater.left(claim, waitingOf(taken), heldUntilMs);
+    return taken;
+  }
+
+  #place(taken: Job | Bundle): void {
     const dueMs = this.#dueMs(taken);
     if (dueMs !== undefined && dueMs > this.#deps.clock.now()) this.#hold(taken, dueMs);
-    else if (taken instanceof Bundle) this.#admitBundle(taken);
+    else this.#admitAny(taken);
+  }
+
+  #admitAny(taken: Job | Bundle): void {
+    if (taken instanceof Bundle) this.#admitBundle(taken);
     else this.#admitInOrder(taken);
   }
 
   /** Undefined: it is neither, and a dead letter now, or waits for a worker that can read it. */
   #read(record: TakenRecord, claim: Claim): Job | Bundle | undefined {
-    const header = record.headers[envelopeHeader];
-    const envelope = header === undefined ? undefined : decodeEnvelope(header);
-    const bundle = envelope === undefined ? Bundle.of(record, claim) : undefined;
-    if (envelope === undefined && bundle === undefined) this.#unreadable(record, claim);
-    else if (record.value === null) this.#disposal.malformed(record, claim, 'no body');
-    else return envelope === undefined ? bundle : new Job(record, claim, envelope, record.value);
+    const taken = readTaken(record, claim);
+    if (taken instanceof Job || taken instanceof Bundle) return taken;
+    if (taken === 'unreadable') this.#unreadable(record, claim);
+    else this.#disposal.malformed(record, claim, taken);
     return undefined;
   }
 
@@ -295,7 +325,8 @@ export class DeliveryEngine {
     this.#waitingLater.held(claim, waiting, dueMs);
     const id = waiting.destinationId;
     if (this.#known.isPaused(id)) this.#sayItIsOff(id, { kind: 'paused' });
-    this.#gate.hold(record, claim, dueMs);
+    if (isRecalled(taken, this.#deps)) this.#gate.holdRecalled(record, claim, dueMs, id);
+    else this.#gate.hold(record, claim, dueMs);
   }
 
   #dueMs(taken: Job | Bundle): number | undefined {
@@ -412,10 +443,4 @@ export class DeliveryEngine {
   get #idle(): Idle {
     return { areSlots: this.#pool.hasRoom, isSomeLane: this.#lanes.isSomeIdle };
   }
-}
-
-function waitingOf(taken: Job | Bundle): Waiting {
-  if (taken instanceof Bundle) return taken.header;
-  const { destinationId, uid, deadlineMs } = taken.envelope;
-  return { destinationId, uid, events: 1, oldestMs: ageFromMs(taken.envelope), deadlineMs };
 }

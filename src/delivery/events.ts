@@ -118,6 +118,11 @@ export class DeliveryEvents {
     this.#write(job, (at, subject) => deferredLine(at, subject, cause, plan));
   }
 
+  /** Events go to their lane before their time. */
+  recalled(events: number): void {
+    this.#metrics.recalled += events;
+  }
+
   /** The event waits for its destination to be resumed. */
   kept(job: Job): void {
     this.#metrics.kept += 1;

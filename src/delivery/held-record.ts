@@ -12,6 +12,10 @@ export interface HeldRecord {
   readonly timestampMs: number;
   readonly owner: Finisher;
   readonly slot: number;
+  /** Of `packed`. */
+  readonly bytes: number;
+  /** It leaves its room in the window of its partition to others. */
+  isAside: boolean;
 }
 
 const chunkBytes = 16 * 1024;
@@ -39,7 +43,8 @@ export class RecordShelf {
     }
     const start = this.#usedBytes;
     this.#usedBytes = packRecord(this.#chunk, start, key, header, body);
-    return { dueMs, packed: this.#chunk, start, offset, timestampMs, owner, slot };
+    const packed = this.#chunk;
+    return { dueMs, packed, start, offset, timestampMs, owner, slot, bytes, isAside: false };
   }
 }
 

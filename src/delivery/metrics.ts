@@ -61,6 +61,8 @@ export class DeliveryMetrics {
   delivered = 0;
   /** Events of paused destinations. */
   kept = 0;
+  /** Events whose lanes took them before their time. */
+  recalled = 0;
   readonly requests: Tally = new Map();
   readonly urlSkips: Tally = new Map();
   readonly retries: Tally = new Map();
@@ -88,6 +90,12 @@ export class DeliveryMetrics {
       'postrider_kept_events_total',
       'Events written to the topic paused because their destination is paused.',
       () => this.kept,
+    );
+    exposeCount(
+      registry,
+      'postrider_recalled_events_total',
+      'Events that left a retry topic before their time, because an operator ran `retry` or `resume` for their destination.',
+      () => this.recalled,
     );
     const tallied = (
       name: string,

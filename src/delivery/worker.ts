@@ -46,7 +46,7 @@ export interface DeliveryDeps extends DeletionTimes {
   readonly topology: Topology;
   readonly config: Config;
   readonly fence: Fence;
-  readonly pauses: Pick<FollowedPauses, 'has' | 'isFresh' | 'onChange'>;
+  readonly pauses: Pick<FollowedPauses, 'has' | 'isFresh' | 'recalls' | 'onChange' | 'onRecall'>;
   readonly producer: Producer;
   /** Closed when the role stops. */
   readonly sender: Sender;
@@ -88,6 +88,9 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   });
   deps.pauses.onChange((id) => {
     engine.destinationChanged(id);
+  });
+  deps.pauses.onRecall((id) => {
+    engine.recalled(id);
   });
 
   const budgets = workerBudgets(deps.budget);

@@ -57,6 +57,16 @@ export class SimulatedPartition {
     this.#tracker.release(offset);
   }
 
+  setAside(offset: number): void {
+    this.#tracker.setAside(offset);
+    if (this.unread.length > 0) this.#fetch();
+  }
+
+  /** The offset of the next record that is written. */
+  get end(): number {
+    return this.#nextOffset + this.unread.length;
+  }
+
   #fetch(): void {
     if (this.#isFetching) return;
     this.#isFetching = true;

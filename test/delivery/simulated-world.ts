@@ -24,6 +24,7 @@ import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { silentLogger, type Logger } from '../../src/ops/log.ts';
 import { partitionKeyOf } from '../../src/resources/partition-key.ts';
+import { recallRecord, Recalls } from '../../src/resources/pauses/recall.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 import { createTopology } from '../../src/topology.ts';
 import type { Topology } from '../../src/topology.ts';
@@ -108,6 +109,7 @@ export class SimulatedWorld {
   /** Destinations; see `pause`. */
   readonly paused: Set<string> = new Set();
   hearsOfPauses = true;
+  readonly recalls: Recalls = new Recalls();
   /** In the topic `paused`. */
   readonly kept: { readonly messageId: string; readonly record: OutgoingRecord }[] = [];
   configOffset = 1;
@@ -168,7 +170,11 @@ export class SimulatedWorld {
       },
       destinations: this.#config(),
       fence: this.fence,
-      paused: { has: ({ id }) => this.paused.has(id), isFresh: () => this.hearsOfPauses },
+      paused: {
+        has: ({ id }) => this.paused.has(id),
+        isFresh: () => this.hearsOfPauses,
+        recalls: this.recalls,
+      },
       fenceMs: options.fenceMs ?? 7_000,
       topics: {
         retryTopic: (tierMs) => this.topology.retryTopic(tierMs),
@@ -218,6 +224,20 @@ export class SimulatedWorld {
   resume(id: string): void {
     this.paused.delete(id);
     this.engine.destinationChanged(id);
+  }
+
+  /** An operator has mended the endpoint: all that waits in retry topics now is recalled. */
+  recall(id: string): void {
+    const ends: Record<string, number[]> = {};
+    for (const { claim, end } of this.#read.values()) {
+      if (this.topology.retryTierMs(claim.topic) === undefined) continue;
+      (ends[claim.topic] ??= Array.from({ length: this.#partitions }, () => 0))[claim.partition] =
+        end;
+    }
+    const { uid } = this.destinations.get(id) ?? {};
+    const { value } = recallRecord('', { id, uid }, ends);
+    this.recalls.apply(id, value === null ? null : Buffer.from(value), this.clock.now());
+    this.engine.recalled(id);
   }
 
   claim(topic: string, partition = 0): Claim {
@@ -367,6 +387,9 @@ export class SimulatedWorld {
         },
         release: (slot) => {
           if (slot === 7) taken.release();
+        },
+        setAside: (slot) => {
+          if (slot === 7) partition.setAside(offset);
         },
       },
       finish: () => {

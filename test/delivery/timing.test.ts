@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from '../harness/fast-check.ts';
 import { Deadlines } from '../../src/delivery/http/deadlines.ts';
 import type { Timed } from '../../src/delivery/http/deadlines.ts';
-import { DueGate } from '../../src/delivery/due-gate.ts';
+import { DueGate, type DueGateOptions } from '../../src/delivery/due-gate.ts';
 import { newClaim } from '../../src/delivery/job.ts';
 import type { Claim, TakenRecord } from '../../src/delivery/job.ts';
 import { SlotPool } from '../../src/delivery/lane/slot-pool.ts';
@@ -31,6 +31,16 @@ function recordOf({ topic, partition }: Claim, offset: number): TakenRecord {
   };
 }
 
+function gateOf(clock: SimulatedClock, onDue: DueGateOptions['onDue']): DueGate {
+  return new DueGate({
+    clock,
+    onDue,
+    onRecalled: onDue,
+    mayGo: () => false,
+    recalledBefore: () => 0,
+  });
+}
+
 function contentOf({ topic, partition, offset, timestampMs, slot, ...rest }: TakenRecord): object {
   const { key, value, headers } = rest;
   const text = { key: String(key), value: String(value), header: String(headers[envelopeHeader]) };
@@ -46,7 +56,7 @@ describe('the due-time gate', () => {
           const clock = new SimulatedClock();
           const startMs = clock.now();
           const handedOver = new Map<number, number>();
-          const gate = new DueGate(clock, (record, claim) => {
+          const gate = gateOf(clock, (record, claim) => {
             assert.deepEqual(contentOf(record), contentOf(recordOf(claim, record.offset)));
             handedOver.set(record.offset, clock.now() - startMs);
           });
@@ -71,7 +81,7 @@ describe('the due-time gate', () => {
     const clock = new SimulatedClock();
     const handedOver: number[] = [];
     const claim = claimOf(0);
-    const gate = new DueGate(clock, ({ offset }) => handedOver.push(offset));
+    const gate = gateOf(clock, ({ offset }) => handedOver.push(offset));
     gate.hold(recordOf(claim, 0), claim, clock.now() + 60_000);
     await clock.pass(10_000);
     gate.hold(recordOf(claim, 1), claim, clock.now() + 10_000);
@@ -85,7 +95,7 @@ describe('the due-time gate', () => {
     const clock = new SimulatedClock();
     const handedOver: number[] = [];
     const released: number[] = [];
-    const gate = new DueGate(clock, (_, { partition }) => handedOver.push(partition));
+    const gate = gateOf(clock, (_, { partition }) => handedOver.push(partition));
     const [gone, kept] = [claimOf(0), claimOf(1)];
     const owner = { finish: () => assert.fail(), release: (slot: number) => released.push(slot) };
     for (const claim of [gone, kept])
@@ -103,7 +113,7 @@ describe('the due-time gate', () => {
   test('holds on to no fetch response', async () => {
     const clock = new SimulatedClock();
     const handedOver: TakenRecord[] = [];
-    const gate = new DueGate(clock, (record) => handedOver.push(record));
+    const gate = gateOf(clock, (record) => handedOver.push(record));
     const response = Buffer.from('key header body');
     const claim = claimOf(0);
     const record: TakenRecord = {
@@ -123,7 +133,7 @@ describe('the due-time gate', () => {
     const clock = new SimulatedClock();
     const sizes: (number | undefined)[] = [];
     const claim = claimOf(0);
-    const gate = new DueGate(clock, ({ value }) => sizes.push(value?.length));
+    const gate = gateOf(clock, ({ value }) => sizes.push(value?.length));
     for (const bytes of [0, 100_000, 1, 16_000, 16_384])
       gate.hold({ ...recordOf(claim, 0), value: Buffer.alloc(bytes) }, claim, clock.now() + 10);
     await clock.pass(10);
@@ -132,7 +142,7 @@ describe('the due-time gate', () => {
 
   test('says how much waits', () => {
     const clock = new SimulatedClock();
-    const gate = new DueGate(clock, () => undefined);
+    const gate = gateOf(clock, () => undefined);
     for (const delayMs of [500, 200, 900]) {
       const claim = claimOf(delayMs);
       gate.hold(recordOf(claim, 0), claim, clock.now() + delayMs);

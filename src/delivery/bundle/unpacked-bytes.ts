@@ -19,6 +19,8 @@ export class UnpackedBytes implements Holding {
   /** Events, which take memory as records do. */
   inFlight = 0;
   inFlightBytes = 0;
+  readonly aside = 0;
+  readonly asideBytes = 0;
   readonly limits: WindowLimits = limits;
   readonly #byDestination = new Map<string, number>();
   readonly #share: () => number;

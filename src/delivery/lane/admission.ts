@@ -1,6 +1,6 @@
 import type { Destination } from '../../resources/resource.ts';
 import type { Bundle } from '../bundle/bundle.ts';
-import type { Job } from '../job.ts';
+import type { Claim, Job } from '../job.ts';
 import { circumstances, isShortOfTime } from '../retry-policy.ts';
 import { decide, decideOnBundle, isEnding } from '../verdict.ts';
 import { deferralOf } from './deferral.ts';
@@ -33,6 +33,8 @@ export interface AdmissionDeps {
  * lane's work. Fresh ones don't count, because a lane may always have more of them than that.
  */
 const enoughWaiting = 512;
+/** Recalled records come while a turn takes less: what waits longer may be put off for the sake of others. */
+const recalledWaitMs = 2_000;
 
 /** Who waits in a lane, and who is put off. */
 export class Admission {
@@ -75,7 +77,7 @@ export class Admission {
   /** Puts the whole bundle off, if each of its events would be put off. */
   putOff(bundle: Bundle): boolean {
     const { context } = this.#deps;
-    const deferral = this.#deferralOfBundle(bundle);
+    const deferral = this.#deferralOfBundle(bundle.claim, bundle.header.destinationId);
     const verdict =
       deferral === undefined
         ? undefined
@@ -83,6 +85,22 @@ export class Admission {
     if (verdict === undefined) return false;
     context.disposal.deferBundle(bundle, verdict);
     return true;
+  }
+
+  /**
+   * Whether a recalled record of the partition would wait here for its turn, and not for long. One that would be put
+   * off stays where it is: its copy would not be recalled.
+   */
+  takesRecalled(claim: Claim): boolean {
+    const { endpoints, slots, waiting, lane } = this.#deps;
+    if (endpoints.areUnreached) return false;
+    // The next one shows whether the endpoint is back.
+    const isProbe = endpoints.closedCount === 0;
+    if (isProbe && (slots.inFlight > 0 || waiting.size > 0)) return false;
+    // As many as keep all slots busy until this is asked again, also while nobody knows how fast the lane is.
+    if (waiting.returned >= 2 * slots.max || this.#turnMs(0) > recalledWaitMs) return false;
+    if (claim.unpackedBytes.areTooMany) return false;
+    return this.#deferralOfBundle(claim, lane.destination.id) === undefined;
   }
 
   /** To be called about once a second. */
@@ -141,15 +159,14 @@ export class Admission {
   }
 
   /** The deferral that applies to all events of a bundle; undefined if there is none. */
-  #deferralOfBundle({ claim, header }: Bundle): Deferral | undefined {
+  #deferralOfBundle(claim: Claim, destinationId: string): Deferral | undefined {
     const view = this.#view(true);
     const { waiting, returned } = view;
     const rateWaitMs = this.#deps.rate.waitBehindMs(aheadOf(true, returned, waiting));
     const prospects = { rateWaitMs, rateTurnMs: 0, turnMs: 0, fullness: claim.fullness() };
     const deferral = deferralOf(view, prospects, true);
     if (deferral !== undefined) return deferral;
-    const isEnough =
-      returned >= enoughWaiting || claim.unpackedBytes.areTooManyOf(header.destinationId);
+    const isEnough = returned >= enoughWaiting || claim.unpackedBytes.areTooManyOf(destinationId);
     if (!isEnough) return undefined;
     // A packed bundle takes less memory than events that wait here.
     return { cause: 'lane', wantedMs: view.drainMs };

@@ -108,6 +108,13 @@ export class EndpointBreaker {
     if (isClean) this.#letGo();
   }
 
+  /** An open breaker lets a request through at once. */
+  probeNow(): void {
+    if (this.#state !== 'open') return;
+    this.#timer?.cancel();
+    this.#become('half-open');
+  }
+
   /** After this, `endProbe` reports the result. */
   startProbe(): void {
     const probing: PromiseWithResolvers<void> = Promise.withResolvers();

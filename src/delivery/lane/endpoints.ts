@@ -147,6 +147,11 @@ export class LaneEndpoints {
     for (const endpoint of this.#all) endpoint.tick(nowMs);
   }
 
+  /** Each that is away is tried with the next event. */
+  probeNow(): void {
+    for (const { breaker } of this.#all) breaker?.probeNow();
+  }
+
   count(counts: Record<BreakerState, number>): void {
     for (const { breaker } of this.#all) if (breaker !== undefined) counts[breaker.state] += 1;
   }

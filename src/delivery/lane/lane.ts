@@ -2,7 +2,7 @@ import type { Destination } from '../../resources/resource.ts';
 import { Admission } from './admission.ts';
 import type { BreakerState } from './breaker.ts';
 import type { Bundle } from '../bundle/bundle.ts';
-import { releaseRevoked, type Job } from '../job.ts';
+import { releaseRevoked, type Claim, type Job } from '../job.ts';
 import { DrainRate } from './drain-rate.ts';
 import { LaneEndpoints } from './endpoints.ts';
 import { LaneFigures } from './figures.ts';
@@ -193,10 +193,21 @@ export class Lane implements SlotTaker {
   /** After `end`: an operator has events sent again. An endpoint that had asked for time gets one request first. */
   again(destination: Destination): void {
     this.#over = undefined;
-    if (this.hold.isOn) this.#slots.rampUp();
-    this.hold.end();
+    this.#endHold();
     this.wake();
     this.update(destination);
+  }
+
+  /** An operator has mended the endpoint: one that is away, or has asked for time, gets a request at once. */
+  tryNow(): void {
+    this.#endHold();
+    this.endpoints.probeNow();
+    this.#pump();
+  }
+
+  /** Whether a recalled record of the partition may come before its time. */
+  takesRecalled(claim: Claim): boolean {
+    return this.#admission.takesRecalled(claim);
   }
 
   /** Another worker delivers the waiting events of revoked partitions. */
@@ -278,6 +289,11 @@ export class Lane implements SlotTaker {
     return (
       !this.#drain.hasRunDry && this.line === undefined && !this.hold.isOn && this.rate.isReady
     );
+  }
+
+  #endHold(): void {
+    if (this.hold.isOn) this.#slots.rampUp();
+    this.hold.end();
   }
 
   // Starting

@@ -73,6 +73,11 @@ export class WaitingByDestination {
     return this.#all.get(identityText(destination))?.events ?? 0;
   }
 
+  /** The partitions in which events of it wait. */
+  claimsOf(destination: Identity): Claim[] {
+    return [...(this.#all.get(identityText(destination))?.byClaim.keys() ?? [])];
+  }
+
   held(claim: Claim, waiting: Waiting, dueMs: number): void {
     const { events, oldestMs, deadlineMs = Infinity } = waiting;
     const whose = whoseIs(waiting);

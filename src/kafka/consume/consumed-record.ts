@@ -6,11 +6,12 @@ export interface Finisher {
   finish(slot: number): void;
   /** This process no longer works on the record, and it is not finished. */
   release(slot: number): void;
+  /** The record leaves its room in the window of its partition to others. Absent where it has none of its own. */
+  setAside?(slot: number): void;
 }
 
 /** Keeps account of records in flight: the tracker of the partition that they came from. */
 export interface RecordOwner extends Finisher {
-  /** The record waits for others than this process, and leaves its room in the window of its partition. */
   setAside(slot: number): void;
   readonly tracker: Pick<OffsetTracker, 'next' | 'hasFinished'>;
 }

@@ -4,6 +4,9 @@ import type { WindowLimits } from './window.ts';
 export interface Holding {
   readonly inFlight: number;
   readonly inFlightBytes: number;
+  /** What of it was set aside: whoever does that bounds it. */
+  readonly aside: number;
+  readonly asideBytes: number;
   readonly limits: WindowLimits;
 }
 
@@ -67,9 +70,9 @@ export class IntakeBudget {
   #partTaken(ownShare: number): number {
     let records = 0;
     let bytes = 0;
-    for (const { inFlight, inFlightBytes, limits } of this.#holdings) {
-      records += Math.max(0, inFlight - ownShare * limits.records);
-      bytes += Math.max(0, inFlightBytes - ownShare * limits.bytes);
+    for (const { inFlight, inFlightBytes, aside, asideBytes, limits } of this.#holdings) {
+      records += Math.max(0, inFlight - aside - ownShare * limits.records);
+      bytes += Math.max(0, inFlightBytes - asideBytes - ownShare * limits.bytes);
     }
     return Math.max(records / this.#half.records, bytes / this.#half.bytes);
   }

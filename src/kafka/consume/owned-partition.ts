@@ -177,6 +177,14 @@ export class OwnedPartition implements TopicPartition, Holding {
     return this.account?.tracker.inFlightBytes ?? 0;
   }
 
+  get aside(): number {
+    return this.account?.tracker.aside ?? 0;
+  }
+
+  get asideBytes(): number {
+    return this.account?.tracker.asideBytes ?? 0;
+  }
+
   /**
    * Takes records into account and returns those that are new: at least one of those that come, and no more than
    * have room.

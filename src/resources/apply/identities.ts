@@ -4,6 +4,7 @@ import type { ResourceName } from '../config/stored.ts';
 import { destinationIdOf } from '../notice-hook.ts';
 import { endedTombstone, pauseRecord, resumedRecord, uidRecord } from '../pauses/pause.ts';
 import type { Pauses } from '../pauses/pauses.ts';
+import { recallRecord } from '../pauses/recall.ts';
 import type { Change, NewIdentity } from './plan.ts';
 
 /** 72 random bits: no two destinations of one id ever get the same. */
@@ -54,6 +55,7 @@ export function identityRecords(
       after.push(
         pauseRecord(topic, { id }, undefined),
         resumedRecord(topic, { id }, undefined),
+        recallRecord(topic, { id }, undefined),
         uidRecord(topic, id, undefined),
       );
   }

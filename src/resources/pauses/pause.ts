@@ -32,7 +32,7 @@ const schema = z.object({
  * Begin the keys of records that are no pauses. Ids of destinations have no colon. Former releases wrote `ended`, and
  * take a mark that they do not know for the pause of a destination that does not exist.
  */
-const marks = ['resumed', 'uid', 'ended'] as const;
+const marks = ['resumed', 'recalled', 'uid', 'ended'] as const;
 type Mark = (typeof marks)[number];
 
 /** What is said of a pause, without which destination it is about: the record has that from the destination. */

@@ -7,6 +7,7 @@ import type { IncomingRecord } from '../../kafka/record.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Topology } from '../../topology.ts';
 import { decodePause, decodeUid, readPauseKey, type Pause } from './pause.ts';
+import { Recalls } from './recall.ts';
 
 type PauseRecord = Pick<IncomingRecord, 'key' | 'value' | 'timestampMs'>;
 
@@ -16,22 +17,32 @@ interface Told {
   readonly timestampMs: number;
 }
 
+interface ChangedPause {
+  readonly id: string;
+  readonly isRecall: boolean;
+}
+
 /** What the records of the topic `pauses` say. What they say of an earlier destination of an id is not in force. */
 export class Pauses {
   readonly #paused = new Map<string, Told>();
   readonly #resumed = new Map<string, Told>();
   readonly #uids = new Map<string, string>();
   readonly #ended = new Set<string>();
+  /** What waits in retry topics, and is due before its time. */
+  readonly recalls: Recalls = new Recalls();
 
-  /** @returns the id of the destination whose pause the record is about */
-  apply({ key, value, timestampMs }: PauseRecord): string | undefined {
+  /** @returns the destination whose pause or recall the record is about */
+  apply({ key, value, timestampMs }: PauseRecord): ChangedPause | undefined {
     const { says, destinationId: id } = readPauseKey(key?.toString() ?? '');
     const pause = decodePause(value);
     const told = pause === undefined ? undefined : { pause, timestampMs };
     switch (says) {
       case 'paused':
         put(this.#paused, id, told);
-        return id;
+        return { id, isRecall: false };
+      case 'recalled':
+        this.recalls.apply(id, value, timestampMs);
+        return { id, isRecall: true };
       case 'resumed':
         put(this.#resumed, id, told);
         return undefined;
@@ -103,9 +114,10 @@ export class Pauses {
     return this.#ended;
   }
 
-  /** Nothing was ever paused, and no destination made by a release that knows uids. */
+  /** Nothing was ever paused or recalled, and no destination made by a release that knows uids. */
   get isEmpty(): boolean {
-    return this.#paused.size + this.#resumed.size + this.#uids.size + this.#ended.size === 0;
+    const all = [this.#paused, this.#resumed, this.#uids, this.#ended, this.recalls];
+    return all.every(({ size }) => size === 0);
   }
 
   ids(): Iterable<string> {
@@ -137,6 +149,10 @@ export interface FollowedPauses {
    * where nobody looks for them.
    */
   onChange(listener: (destinationId: string) => void): void;
+  /** What is due before its time. */
+  readonly recalls: Pick<Recalls, 'covers' | 'furthest' | 'size'>;
+  /** Calls back with the id of each destination whose waiting events are recalled from now on. */
+  onRecall(listener: (destinationId: string) => void): void;
   stop(): Promise<void>;
 }
 
@@ -161,7 +177,10 @@ export async function followPauses({
     {
       create: () => new Pauses(),
       apply: (pauses, record) => pauses.apply(record),
-      complete: (pauses, former) => new Set([...former.ids(), ...pauses.ids()]),
+      complete: (pauses, former) => [
+        ...Array.from(new Set([...former.ids(), ...pauses.ids()]), (id) => ({ id, isRecall: false })),
+        ...Array.from(pauses.recalls.ids(), (id) => ({ id, isRecall: true })),
+      ],
     },
   );
   await table.loaded;
@@ -177,10 +196,20 @@ export async function followPauses({
         late.clear();
         ids.forEach(listener);
       };
-      table.onChange((id) => {
+      table.onChange(({ id, isRecall }) => {
+        if (isRecall) return;
         if (table.isFresh()) listener(id);
         // It rejects when it is stopped.
         else if (late.add(id).size === 1) table.caughtUp().then(tellLate, () => undefined);
+      });
+    },
+    recalls: {
+      covers: (waiting, place) => table.current.recalls.covers(waiting, place),
+      furthest: (place) => table.current.recalls.furthest(place),
+    },
+    onRecall: (listener) => {
+      table.onChange(({ id, isRecall }) => {
+        if (isRecall) listener(id);
       });
     },
     stop: () => table.stop(),

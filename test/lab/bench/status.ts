@@ -7,6 +7,7 @@ import { DeliveryMetrics } from '../../../src/delivery/metrics.ts';
 import { deliveredWith, outcomeOfStatus } from '../../../src/delivery/outcome.ts';
 import { StatusPublisher } from '../../../src/delivery/status/status-publisher.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../../src/event/envelope.ts';
+import { noPauses } from '../../delivery/hand-made-pauses.ts';
 import { ensureTopics } from '../../../src/kafka/admin.ts';
 import { createKafka } from '../../../src/kafka/client.ts';
 import { createProducer, type Producer } from '../../../src/kafka/produce/producer.ts';
@@ -200,7 +201,7 @@ class Worker {
         isFresh: () => true,
       },
       fence: { covers: () => undefined, isFresh: () => true, size: 0 },
-      paused: { has: () => false, isFresh: () => true },
+      paused: noPauses,
       fenceMs: 7_000,
       topics: {
         retryTopic: (tierMs) => topology.retryTopic(tierMs),

@@ -63,6 +63,7 @@ test('what pauses has under the id of a deleted destination goes with it', () =>
     ['crm', 'notices:ops'].flatMap((id) => [
       [id, null],
       [`resumed:${id}`, null],
+      [`recalled:${id}`, null],
       [`uid:${id}`, null],
     ]),
   );
