@@ -39,6 +39,7 @@ const answering: Loaders = {
   secrets: async () => (await import('./commands/secrets.ts')).registerSecrets,
   'send-test': async () => (await import('./commands/send-test.ts')).registerSendTest,
   pause: async () => (await import('./commands/pause.ts')).registerPause,
+  retry: async () => (await import('./commands/retry.ts')).registerRetry,
   resume: async () => (await import('./commands/resume.ts')).registerResume,
   'console-link': async () => (await import('./commands/console-link.ts')).registerConsoleLink,
 };

@@ -1,7 +1,9 @@
+import type { OutgoingRecord } from '../kafka/record.ts';
 import { writtenRanges } from '../kafka/read-range.ts';
 import { ofKind, readableOfKind } from '../resources/config/stored-resources.ts';
 import { pauseRecord, resumedRecord } from '../resources/pauses/pause.ts';
 import { looksForKeptMs, readPauses } from '../resources/pauses/pauses.ts';
+import { recallWaiting } from '../resources/pauses/recall-waiting.ts';
 import { requireTopics } from '../resources/require-topics.ts';
 import { deadLetterView } from './dead-letter-view.ts';
 import { readDeadLetter, redriven, type DeadLetter } from './dead-letter.ts';
@@ -80,6 +82,10 @@ export async function resumeDestinations(
     const begun = named.map((each) => resumedRecord(topic, each, pauses.end(each, since)));
     const ends = named.map((each) => pauseRecord(topic, each, undefined));
     await writePauses(access, [...begun, ...ends], signal);
+    const write = (records: readonly OutgoingRecord[]): Promise<void> =>
+      writePauses(access, records, signal);
+    // What was put off before the pause and is not due yet.
+    await recallWaiting({ kafka, topology, clock, write }, named);
     for (const each of named)
       caller.onProgress({ kind: 'resumed', destination: each.id, before: pauses.get(each) });
     const { sent, leftOut, left } = await withWaysBack(access, (ways) =>

@@ -51,6 +51,7 @@ export const auditActions = [
   'open-link',
   'read-bodies',
   'send-test',
+  'retry',
   'pause',
   'resume',
   'redrive',

@@ -91,7 +91,7 @@ test('what fails again after it was recalled waits as ever', async () => {
   const world = new SimulatedWorld();
   const ids = await outage(world);
   const [bad = ''] = ids;
-  world.answer = (url, { messageId }) => (messageId === bad ? failsWith(503) : answerOk);
+  world.answer = (_, { messageId }) => (messageId === bad ? failsWith(503) : answerOk);
   world.recall('crm');
   await world.clock.pass(5_000);
   assert.equal(world.delivered.length, ids.length - 1);

@@ -6,6 +6,8 @@ import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 
 const arrived: string[] = [];
+/** The destinations whose endpoint is away. */
+const away = new Set<string>();
 let receiver: Receiver;
 let postrider: Installation;
 let roles: RunningRole[] = [];
@@ -37,11 +39,12 @@ before(async () => {
   receiver = await startReceiver({
     port: 0,
     answer: ({ path, headers }) => {
+      if (away.has(path.slice(1))) return { status: 503, body: 'moving house' };
       arrived.push(`${path} ${String(headers['idempotency-key'])}`);
       return { status: 200 };
     },
   });
-  postrider = await install({});
+  postrider = await install({ RETRY_TIERS: '5m' });
   await run(['topics', '--create']);
   resources = [
     { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
@@ -105,6 +108,54 @@ test('a paused destination gets nothing and loses nothing; resumed, it gets what
     for (const id of ['m1', 'm2', 'm3', 'm4'])
       assert.equal(arrived.filter((each) => each === `/crm ${id}`).length, 1, id);
   });
+});
+
+test('what waits for five minutes goes out in seconds once its endpoint is mended and retried, and nothing else does', async () => {
+  away.add('crm').add('ads');
+  const ids = Array.from({ length: 40 }, (_, n) => `wait-${n}`);
+  await produce(...ids);
+  await eventually(async () => {
+    for (const destination of ['crm', 'ads'])
+      assert.match(await run(['status', destination]), /40 in retry\.5m/);
+  });
+  const early = await postrider.run(['retry', 'ads', 'crm']);
+  assert.equal(early.code, 1);
+  assert.match(
+    early.stdout,
+    /^destination crm: event wait-\d+, attempt 2 failed: .*503.* "moving house" in \d+ ms; what waits stays where it is until the endpoint takes an event$/m,
+  );
+  assert.match(early.stderr, /no event was taken by ads, crm$/m);
+  away.delete('crm');
+  const said = JSON.parse(await run(['retry', 'crm', '-o', 'json'])) as {
+    destinations: { destination: string; answer: { outcome: string } | null }[];
+  };
+  assert.deepEqual(
+    said.destinations.map(({ destination, answer }) => [destination, answer?.outcome]),
+    [['crm', 'delivered']],
+  );
+  await eventually(() => {
+    assert.deepEqual(
+      ids.map((id) => arrivals('crm', id)),
+      ids.map(() => 1),
+    );
+  }, 10_000);
+  assert.deepEqual(
+    ids.map((id) => arrivals('ads', id)),
+    ids.map(() => 0),
+  );
+  // What was put off before a pause goes out with its end.
+  await run(['pause', 'ads']);
+  const { code, stderr } = await postrider.run(['retry', 'ads']);
+  assert.equal(code, 1);
+  assert.match(stderr, /destination ads: it is paused; `postrider resume ads` sends what waits$/m);
+  away.delete('ads');
+  await run(['resume', 'ads']);
+  await eventually(() => {
+    assert.deepEqual(
+      ids.map((id) => arrivals('ads', id)),
+      ids.map(() => 1),
+    );
+  }, 10_000);
 });
 
 async function pauseAndKeep(destination: string, ...messageIds: readonly string[]): Promise<void> {

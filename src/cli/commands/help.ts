@@ -11,7 +11,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   'Roles:': ['gateway', 'router', 'delivery', 'console'],
   'Configuration:': ['apply', 'diff', 'get', 'delete', 'topics', 'secrets', 'schemas'],
   'State and history:': ['status', 'attempts', 'explain'],
-  'Destinations:': ['send-test', 'pause', 'resume', 'console-link'],
+  'Destinations:': ['send-test', 'retry', 'pause', 'resume', 'console-link'],
   'Calls and events:': ['produce', 'audience-sync', 'delete-user'],
   'Dead letters and rejected calls:': ['dead-letters', 'rejected'],
   'This command:': ['help', 'completion'],
@@ -37,6 +37,7 @@ const examples: Readonly<Record<string, string>> = {
   'schemas check': 'schemas check --subject web-calls-value',
   produce: 'produce --source shop history.ndjson.gz',
   'send-test': 'send-test crm',
+  retry: 'retry crm',
   pause: 'pause crm',
   resume: 'resume crm ads --rate 500/s',
   'console-link': 'console-link crm --expires 30d --bodies',
@@ -68,7 +69,7 @@ const details: Readonly<Record<string, string>> = {
   router: 'Run as many routers as you like, up to the number of partitions.',
   delivery: 'Run as many delivery workers as you like, up to the number of partitions.',
   console:
-    'Operators can also send test events, resend dead letters, and pause and resume destinations here.',
+    'Operators can also send test events, resend dead letters, and retry, pause and resume destinations here.',
   apply:
     'Validates all resources before it writes any. --prune deletes resources that are not in the files, after a question or with --yes. ' +
     '--dry-run exits with 3 if anything would change; without KAFKA_BROKERS it only checks the files.',
@@ -99,9 +100,12 @@ const details: Readonly<Record<string, string>> = {
   explain:
     'Received or not, routed or not and by which rule, each attempt, where the event waits and until when, delivered, given up, dropped or sent again. ' +
     'Without --user it reads all partitions.',
+  retry:
+    'One waiting event is sent at once, and its answer printed. If the endpoint takes it, the others follow at its pace; if not, they stay where they are and follow as soon as it takes one. ' +
+    'The rate limit, deadlines and numbers of attempts stay as they are. Exits with 1 if an endpoint took none.',
   pause: 'Keeps events of the destination, up to 14 days, and sends them after `postrider resume`.',
   resume:
-    'Sends the kept events at --rate; new events go out as usual. Several destinations take hardly longer than one. You can stop it at any time and run it again.',
+    'Sends the kept events at --rate, and what waits in retry topics; new events go out as usual. Several destinations take hardly longer than one. You can stop it at any time and run it again.',
   'console-link':
     'Needs CONSOLE_URL as the console has it, and no key. --list prints the links that work, and --revoke ends one.',
   'dead-letters redrive':

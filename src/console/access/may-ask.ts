@@ -33,6 +33,7 @@ const rules: Readonly<Record<string, Rule>> = {
   'POST /destinations/:id/links': 'operators',
   'POST /links/:id/revoke': 'operators',
   'POST /destinations/:id/test': 'operators',
+  'POST /destinations/:id/retry': 'operators',
   'POST /destinations/:id/pause': 'operators',
   'POST /destinations/:id/resume': 'operators',
   'POST /redrives': 'operators',

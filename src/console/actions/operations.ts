@@ -8,6 +8,7 @@ import {
   type DeadRedrive,
 } from '../../dead-letter/redrive-dead-letters.ts';
 import { resumeDestinations } from '../../dead-letter/resume.ts';
+import { retryDestinations } from '../../dead-letter/retry.ts';
 import type { Letter } from '../../dead-letter/letter.ts';
 import {
   countRejected,
@@ -29,6 +30,11 @@ import { parseRate } from '../../resources/schema/rate.ts';
 export interface Operations {
   /** @throws PostriderError `not-found`, `resource-invalid` */
   sendTest(destination: string): Promise<readonly TestAnswer[]>;
+  /**
+   * Has what waits for it sent now, and resolves to what its endpoint answered to the first of these events.
+   * @throws PostriderError `not-found`, `resource-invalid`
+   */
+  retry(destination: string): Promise<readonly TestAnswer[]>;
   /** @throws PostriderError `not-found` */
   pause(destination: string): Promise<void>;
   /** Resumes at once, and resolves when all that was kept is sent. The work throws PostriderError `not-found`. */
@@ -110,6 +116,9 @@ const usualCallRate = 500;
 /** How long to look what becomes of what was sent. */
 const waitMs = 30_000;
 
+/** A page waits for what is answered, and for what is written then. */
+const retryMs = 30_000;
+
 /** What the page cannot do is named as the command that does it. */
 const remedies: Remedies = {
   again: 'choose to send again what was sent before to include them',
@@ -131,6 +140,18 @@ export function createOperations(
 ): Operations {
   return {
     sendTest,
+    retry: async (id) => {
+      const signal = AbortSignal.timeout(retryMs);
+      const answers = await retryDestinations(access, [id], { signal, onAnswer: () => undefined });
+      return [...answers.values()].map(({ url, outcome, status, detail, answer, tookMs }) => ({
+        url,
+        outcome,
+        ...(status === undefined ? {} : { status }),
+        ...(detail === undefined ? {} : { detail }),
+        ...(answer === undefined ? {} : { answer }),
+        tookMs,
+      }));
+    },
     pause: async (id) => {
       await pauseDestination(access, id);
     },

@@ -46,6 +46,21 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
     },
   );
   api.post<{ Params: OfDestination }>(
+    '/destinations/:id/retry',
+    {
+      schema: {
+        summary: 'Send now what waits to be tried again, if the endpoint takes the first of it',
+        response: answer('tested'),
+        params,
+      },
+    },
+    async (request) => {
+      const destination = request.params.id;
+      const done = { ...whoIs(operatorOf(request)), action: 'retry', destination } as const;
+      return { items: await act(audit, done, retryIsLate, () => operations.retry(destination)) };
+    },
+  );
+  api.post<{ Params: OfDestination }>(
     '/destinations/:id/pause',
     {
       schema: {
@@ -161,6 +176,8 @@ function chosenText(choice: LetterChoice & CallChoice): { readonly detail?: stri
 
 const pauseIsLate =
   'Kafka has not answered for ten seconds. The destination may still be paused; the audit will say how it ended.';
+const retryIsLate =
+  'Nothing is known of an answer after ten seconds. What waits may still be sent; the audit will say how it ended.';
 /** It has Kafka to read first, and then the endpoint to answer. */
 const testIsLate =
   'The test has not ended within ten seconds. It may still be sent; the audit will say how it ended.';

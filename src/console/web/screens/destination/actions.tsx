@@ -25,7 +25,8 @@ interface TestAnswer {
   readonly tookMs: number;
 }
 
-type Action = 'test' | 'pause' | 'resume' | 'redrive' | 'links';
+type Action = Asked | 'redrive' | 'links';
+type Asked = 'test' | 'retry' | 'pause' | 'resume';
 
 /** For operators. Each asks first, and says what it will do. */
 export function Actions({
@@ -58,6 +59,7 @@ export function Actions({
       {button('redrive', 'Redrive…')}
       {button('links', 'Links…')}
       {isPaused || resumedSince !== undefined ? button('resume', 'Resume…') : null}
+      {isPaused || state === 'disabled' ? null : button('retry', 'Retry now…')}
       {isPaused ? null : button('pause', 'Pause…')}
       {action === 'redrive' ? (
         <RedriveDialog destination={id} onClose={close} />
@@ -77,7 +79,7 @@ interface Question {
   readonly done: string;
 }
 
-function questionOf(action: 'test' | 'pause' | 'resume', destination: DestinationDetail): Question {
+function questionOf(action: Asked, destination: DestinationDetail): Question {
   const { urls, waiting } = destination;
   switch (action) {
     case 'test':
@@ -95,6 +97,25 @@ function questionOf(action: 'test' | 'pause' | 'resume', destination: Destinatio
         ),
         confirm: 'Send the test',
         done: 'The test was sent.',
+      };
+    case 'retry':
+      return {
+        title: 'Retry now what waits?',
+        text: (
+          <>
+            <p>
+              If its endpoint is mended: one of the events that wait to be tried again is sent at
+              once. If the endpoint takes it, the others follow as fast as it takes them. If not,
+              they stay where they are.
+            </p>
+            <p>
+              The rate limit, deadlines and numbers of attempts stay as they are. Other destinations
+              are not affected.
+            </p>
+          </>
+        ),
+        confirm: 'Retry now',
+        done: 'Its endpoint was asked with the first event.',
       };
     case 'pause':
       return {
@@ -134,7 +155,7 @@ function Ask({
   destination,
   onClose,
 }: {
-  readonly action: 'test' | 'pause' | 'resume';
+  readonly action: Asked;
   readonly destination: DestinationDetail;
   readonly onClose: () => void;
 }): JSX.Element {
@@ -173,6 +194,7 @@ function Ask({
         <>
           <p role="status">{done}</p>
           <TestAnswers answers={answers} />
+          {action === 'retry' ? <RetryEnd answers={answers} /> : null}
           {running === undefined ? null : <RunProgress started={running} />}
         </>
       )}
@@ -188,6 +210,22 @@ function Ask({
         ) : null}
       </div>
     </Dialog>
+  );
+}
+
+function RetryEnd({ answers }: { readonly answers: readonly TestAnswer[] }): JSX.Element {
+  const [first] = answers;
+  if (first === undefined)
+    return (
+      <p>
+        No event was tried within eight seconds: none waits, no worker runs, or attempts are not
+        kept.
+      </p>
+    );
+  return first.outcome === 'delivered' ? (
+    <p>What waits goes out now, as fast as the endpoint takes it.</p>
+  ) : (
+    <p>What waits stays where it is until the endpoint takes an event.</p>
   );
 }
 
