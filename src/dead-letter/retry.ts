@@ -50,8 +50,9 @@ export async function retryDestinations(
   const write = (records: Parameters<typeof writePauses>[1]): Promise<void> =>
     writePauses(access, records, signal);
   const deps = { kafka, topology, clock, write };
-  const answers = new Answers(access, new AttemptReader(kafka, attempts, {}), destinations, onAnswer);
-  await answers.begin();
+  const reader = new AttemptReader(kafka, attempts, {});
+  const answers = new Answers(reader, destinations, onAnswer);
+  await reader.skip();
   await recallWaiting(deps, destinations);
   const sinceMs = clock.steadyNow();
   while (!answers.areComplete && clock.steadyNow() - sinceMs < answerMs && !signal.aborted) {
@@ -76,18 +77,15 @@ function nothingIsSent(id: string, why: string): PostriderError {
 /** What endpoints answer from now on. */
 class Answers {
   readonly byId: Map<string, AttemptEnded> = new Map();
-  readonly #clock: ServiceAccess['clock'];
   readonly #reader: AttemptReader;
   readonly #destinations: ReadonlyMap<string, Identity>;
   readonly #onAnswer: RetryCaller['onAnswer'];
 
   constructor(
-    { clock }: Pick<ServiceAccess, 'clock'>,
     reader: AttemptReader,
     destinations: readonly Identity[],
     onAnswer: RetryCaller['onAnswer'],
   ) {
-    this.#clock = clock;
     this.#reader = reader;
     this.#destinations = new Map(destinations.map((each) => [each.id, each]));
     this.#onAnswer = onAnswer;
@@ -95,11 +93,6 @@ class Answers {
 
   get areComplete(): boolean {
     return this.byId.size === this.#destinations.size;
-  }
-
-  /** Leaves out what was written before. */
-  async begin(): Promise<void> {
-    for await (const line of this.#reader.read(this.#clock.now())) void line;
   }
 
   /** Of several answers of a destination, the best one counts: each event may be refused for its own sake. */

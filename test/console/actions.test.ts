@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { mock, test, type TestContext } from 'node:test';
 import { fastify, type LightMyRequestResponse } from 'fastify';
-import type { Operations, Work } from '../../src/console/actions/operations.ts';
+import type { Operations, TestAnswer, Work } from '../../src/console/actions/operations.ts';
 import { PostriderError } from '../../src/errors.ts';
 import type { AuditEntry } from '../../src/event/audit-entry.ts';
 
@@ -87,6 +87,18 @@ test('a test that takes too long is answered, and what became of it is in the au
   const detail = 'there is no destination crm';
   const refused = { ...who, action: 'send-test', outcome: 'refused', detail };
   assert.deepEqual(told.slice(1), [refused]);
+});
+
+test('a retry answers with what the endpoint said, and is refused where nothing is sent to the destination', async (t) => {
+  const answer = { url: 'https://crm.example/hook', outcome: 'failed', status: 503, tookMs: 20 };
+  const operations: Partial<Operations> = { retry: () => Promise.resolve([answer as TestAnswer]) };
+  const { told, ask } = await startStand(t, operations);
+  assert.deepEqual((await ask('retry')).json(), { items: [answer] });
+  operations.retry = () => Promise.reject(new PostriderError('resource-invalid', 'it is paused'));
+  assert.equal((await ask('retry')).statusCode, 409);
+  await turn();
+  const refused = { ...who, action: 'retry', outcome: 'refused', detail: 'it is paused' };
+  assert.deepEqual(told, [{ ...who, action: 'retry' }, { ...who, action: 'retry' }, refused]);
 });
 
 test('what an unexpected error says is not in the audit', async (t) => {

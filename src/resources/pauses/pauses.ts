@@ -150,7 +150,7 @@ export interface FollowedPauses {
    */
   onChange(listener: (destinationId: string) => void): void;
   /** What is due before its time. */
-  readonly recalls: Pick<Recalls, 'covers' | 'furthest' | 'size'>;
+  readonly recalls: Pick<Recalls, 'covers' | 'furthest'>;
   /** Calls back with the id of each destination whose waiting events are recalled from now on. */
   onRecall(listener: (destinationId: string) => void): void;
   stop(): Promise<void>;

@@ -32,7 +32,7 @@ export function recallRecord(
 }
 
 /** Undefined for what is none, so events wait as ever. */
-export function decodeRecall(value: Buffer | null): Recall | undefined {
+function decodeRecall(value: Buffer | null): Recall | undefined {
   try {
     return schema.parse(JSON.parse(value?.toString() ?? ''));
   } catch {

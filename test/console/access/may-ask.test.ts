@@ -19,6 +19,7 @@ test('what is read, staff may ask; what is done, operators only', () => {
     assert.deepEqual([may(operator, request), may(viewer, request)], [true, true], request);
   for (const request of [
     'POST /destinations/:id/test',
+    'POST /destinations/:id/retry',
     'POST /destinations/:id/pause',
     'POST /destinations/:id/resume',
     'POST /redrives',

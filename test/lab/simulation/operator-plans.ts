@@ -6,7 +6,7 @@ const secondMs = 1_000;
 const operatedShare = 1 / 10;
 
 /**
- * Operators pause destinations, resume them, and send dead letters again, near calls and near what goes wrong. One
+ * Operators pause destinations, resume them, retry what waits, and send dead letters again, near calls and near what goes wrong. One
  * destination refuses calls for a while, so that there are letters. Some runs of the commands are cut.
  */
 export function withOperators(scenario: Scenario): Scenario {
@@ -71,6 +71,12 @@ export function withOperators(scenario: Scenario): Scenario {
     destination: oneOf([-1, refuses]),
     ...common(),
   }));
+  const retries = Array.from({ length: whole(1, 4) }, (): Fault => ({
+    atMs: at(20 * secondMs, 900 * secondMs),
+    kind: 'retry',
+    destination: anyDestination(),
+    ...(chance(0.2) ? { cut: cut() } : {}),
+  }));
   return {
     ...scenario,
     destinations: destinations.map((each, index) => {
@@ -79,6 +85,8 @@ export function withOperators(scenario: Scenario): Scenario {
       return { ...each, urls: [{ ...first, troubles: [trouble, ...first.troubles] }, ...others] };
     }),
     bursts: [...bursts, ...callsThen],
-    faults: [...faults, ...pauses, ...late, ...redrives].toSorted((a, b) => a.atMs - b.atMs),
+    faults: [...faults, ...pauses, ...late, ...redrives, ...retries].toSorted(
+      (a, b) => a.atMs - b.atMs,
+    ),
   };
 }

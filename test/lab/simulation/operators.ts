@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { registerDeadLetters } from '../../../src/cli/commands/dead-letters.ts';
 import { registerPause } from '../../../src/cli/commands/pause.ts';
+import { registerRetry } from '../../../src/cli/commands/retry.ts';
 import { registerResume } from '../../../src/cli/commands/resume.ts';
 import type { Context } from '../../../src/cli/context.ts';
 import { PostriderError } from '../../../src/errors.ts';
@@ -17,6 +18,7 @@ const mostMs = 30 * minuteMs;
 
 type Pause = Extract<Fault, { readonly kind: 'pause' }>;
 type Redrive = Extract<Fault, { readonly kind: 'redrive' }>;
+type Retry = Extract<Fault, { readonly kind: 'retry' }>;
 
 /** One process of a command. */
 export interface CommandRun {
@@ -60,7 +62,15 @@ export class SimulatedOperators {
     return this.#running === 0;
   }
 
-  perform(fault: Pause | Redrive): void {
+  perform(fault: Pause | Redrive | Retry): void {
+    if (fault.kind === 'retry') {
+      // Once: whoever retries has looked at one moment.
+      void this.#run(
+        ['retry', this.#scenario.destinations[fault.destination]?.id ?? ''],
+        fault.cut,
+      );
+      return;
+    }
     const about = `the operator of ${JSON.stringify(fault)}`;
     const work = fault.kind === 'pause' ? this.#pause(fault) : this.#redrive(fault);
     this.unfinished.add(about);
@@ -196,7 +206,7 @@ export class SimulatedOperators {
       stopping: () => stopping,
     };
     const program = new Command('postrider').exitOverride();
-    for (const register of [registerPause, registerResume, registerDeadLetters])
+    for (const register of [registerPause, registerResume, registerRetry, registerDeadLetters])
       register(program, parts as Context);
     return program;
   }

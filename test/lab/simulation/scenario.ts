@@ -178,6 +178,12 @@ export type Fault = { readonly atMs: number } & (
       readonly perSecond: number;
       readonly cuts: readonly Cut[];
     }
+  | {
+      /** An operator has what waits for a destination sent at once. */
+      readonly kind: 'retry';
+      readonly destination: number;
+      readonly cut?: Cut;
+    }
   | { readonly kind: 'delete user'; readonly user: number }
 );
 

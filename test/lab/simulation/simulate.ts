@@ -275,6 +275,7 @@ class Run {
         return;
       case 'pause':
       case 'redrive':
+      case 'retry':
         deployment.operators?.perform(fault);
         return;
       case 'delete user':
