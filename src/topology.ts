@@ -246,7 +246,7 @@ export function createTopology(options: TopologyOptions): Topology {
       ),
       topic(
         topics.pauses,
-        'which destinations are paused, and which destination has an id',
+        'which destinations are paused or recalled, and which destination has an id',
         'destination id',
         compacted,
       ),

@@ -140,6 +140,37 @@ describe('the due-time gate', () => {
     assert.deepEqual(sizes.toSorted(), [0, 1, 100_000, 16_000, 16_384]);
   });
 
+  test('sets aside what others have before the end of a recall, and no more than it has memory for', async () => {
+    const clock = new SimulatedClock();
+    const aside: number[] = [];
+    const gate = new DueGate({
+      clock,
+      onDue: () => undefined,
+      onRecalled: () => undefined,
+      mayGo: () => false,
+      recalledBefore: ({ partition }) => (partition === 0 ? 100 : 0),
+    });
+    const owner = {
+      finish: () => undefined,
+      release: () => undefined,
+      setAside: (slot: number) => aside.push(slot),
+    };
+    const hold = (offset: number, partition = 0): void => {
+      const claim = claims[partition] ?? claimOf(partition);
+      const value = Buffer.alloc(10_000_000);
+      gate.hold({ ...recordOf(claim, offset), owner, value }, claim, clock.now() + 10);
+    };
+    const claims = [claimOf(0), claimOf(1)];
+    hold(100);
+    hold(0, 1);
+    for (let offset = 1; offset <= 8; offset += 1) hold(offset);
+    assert.deepEqual(aside, [1, 2, 3, 4, 5, 6]);
+    await clock.pass(50);
+    hold(9);
+    assert.deepEqual(aside.at(-1), 9);
+    gate.close();
+  });
+
   test('says how much waits', () => {
     const clock = new SimulatedClock();
     const gate = gateOf(clock, () => undefined);

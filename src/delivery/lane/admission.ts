@@ -93,7 +93,7 @@ export class Admission {
    */
   takesRecalled(claim: Claim): boolean {
     const { endpoints, slots, waiting, lane } = this.#deps;
-    if (endpoints.areUnreached) return false;
+    if (endpoints.areUnreached || endpoints.availability !== 'yes') return false;
     // The next one shows whether the endpoint is back.
     const isProbe = endpoints.closedCount === 0;
     if (isProbe && (slots.inFlight > 0 || waiting.size > 0)) return false;

@@ -289,7 +289,7 @@ function answerToPost(path: string, body: Record<string, unknown>): object {
     return body['dryRun'] === true
       ? { id: 'counted', state: 'counting', found: 0, sent: 0 }
       : { id: 'r-1', state: 'running', found: 0, sent: 0 };
-  if (path.endsWith('/test'))
+  if (path.endsWith('/test') || path.endsWith('/retry'))
     return {
       items: [
         {

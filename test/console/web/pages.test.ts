@@ -422,6 +422,27 @@ visiting(
 );
 
 visiting(
+  'a retry says what the endpoint answered, and what becomes of the others',
+  async ({ page, open, fake }) => {
+    const { id } = failingOf(busy);
+    await open(`/destinations/${encodeURIComponent(id)}`);
+    await page.getByRole('button', { name: 'Retry now…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('If not, they stay where they are.').waitFor();
+    assert.deepEqual(fake.posted, []);
+    await dialog.getByRole('button', { name: 'Retry now' }).click();
+    await dialog
+      .getByText('What waits stays where it is until the endpoint takes an event.')
+      .waitFor();
+    await dialog.getByText('503').first().waitFor();
+    assert.deepEqual(
+      fake.posted.map(({ path }) => path),
+      [`/destinations/${encodeURIComponent(id)}/retry`],
+    );
+  },
+);
+
+visiting(
   'a viewer sees no buttons that do something',
   async ({ page, open }) => {
     await open(`/destinations/${encodeURIComponent(failingOf(busy).id)}`);

@@ -4,6 +4,7 @@ import { encodeBatch } from '../../../src/kafka/protocol/batch-writer.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { pauseRecord, resumedRecord } from '../../../src/resources/pauses/pause.ts';
 import { followPauses, Pauses } from '../../../src/resources/pauses/pauses.ts';
+import { recallRecord } from '../../../src/resources/pauses/recall.ts';
 import { createTopology } from '../../../src/topology.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { FakeBrokers } from '../../kafka/fake-brokers.ts';
@@ -102,6 +103,34 @@ test('of a pause that was over when this heard of it again, nothing is told but 
       ['shop', true],
     ]);
   });
+});
+
+test('what is recalled is told to whoever follows, and stays so when the topic is read again', async (t) => {
+  const brokers = new FakeBrokers(3);
+  brokers.makeTopic(topic, 1);
+  const log = brokers.log(topic, 0);
+  const pauses = await followPauses({ kafka: brokers, topology, log: silentLogger });
+  t.after(() => pauses.stop());
+  const [recalled, changed]: [string[], string[]] = [[], []];
+  pauses.onRecall((id) => recalled.push(id));
+  pauses.onChange((id) => changed.push(id));
+  const { key, value } = recallRecord(topic, crm, { 'retry.10s': [7] });
+  const headers = {};
+  const record = { key: Buffer.from(String(key)), value: Buffer.from(String(value)), headers };
+  const origin = { producerId: -1, epoch: -1, sequence: -1 };
+  log.appendBatch(encodeBatch([record], origin, uncompressed, Date.now()));
+  log.append('{}');
+  const place = { topic: 'retry.10s', partition: 0, offset: 6 };
+  await eventually(() => {
+    assert.deepEqual([recalled, changed], [['crm'], ['key']]);
+  });
+  assert.ok(pauses.recalls.covers({ destinationId: 'crm' }, place));
+  assert.equal(pauses.recalls.furthest(place), 7);
+  log.cutOff(1, 1);
+  await eventually(() => {
+    assert.deepEqual([recalled, changed], [['crm', 'crm'], ['key', 'key']]);
+  });
+  assert.ok(pauses.recalls.covers({ destinationId: 'crm' }, place));
 });
 
 /** Takes a record as it is read that was appended then. */
