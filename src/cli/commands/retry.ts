@@ -3,6 +3,7 @@ import { describeLine } from '../../attempts/describe.ts';
 import { answerMs, retryDestinations } from '../../dead-letter/retry.ts';
 import { PostriderError } from '../../errors.ts';
 import type { AttemptEnded } from '../../event/attempt-line.ts';
+import { printable } from '../../printable.ts';
 import { audited, ofDestinations } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { serviceAccess } from '../letters/letters.ts';
@@ -54,7 +55,7 @@ async function retryAny(
 function answerText(id: string, answer: AttemptEnded | undefined): string {
   if (answer === undefined)
     return `destination ${id}: no event was tried within ${answerMs / 1_000} s, because none waits, no worker runs, or ATTEMPTS is off; \`postrider status ${id}\` says what waits`;
-  const said = `destination ${id}: event ${answer.messageId}, ${describeLine(answer)}`;
+  const said = printable(`destination ${id}: event ${answer.messageId}, ${describeLine(answer)}`);
   return answer.outcome === 'delivered'
     ? `${said}; what waits goes out now, as fast as the endpoint takes it`
     : `${said}; what waits stays where it is until the endpoint takes an event`;
