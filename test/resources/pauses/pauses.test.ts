@@ -128,7 +128,13 @@ test('what is recalled is told to whoever follows, and stays so when the topic i
   assert.equal(pauses.recalls.furthest(place), 7);
   log.cutOff(1, 1);
   await eventually(() => {
-    assert.deepEqual([recalled, changed], [['crm', 'crm'], ['key', 'key']]);
+    assert.deepEqual(
+      [recalled, changed],
+      [
+        ['crm', 'crm'],
+        ['key', 'key'],
+      ],
+    );
   });
   assert.ok(pauses.recalls.covers({ destinationId: 'crm' }, place));
 });
