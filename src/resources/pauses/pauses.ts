@@ -178,7 +178,10 @@ export async function followPauses({
       create: () => new Pauses(),
       apply: (pauses, record) => pauses.apply(record),
       complete: (pauses, former) => [
-        ...Array.from(new Set([...former.ids(), ...pauses.ids()]), (id) => ({ id, isRecall: false })),
+        ...Array.from(new Set([...former.ids(), ...pauses.ids()]), (id) => ({
+          id,
+          isRecall: false,
+        })),
         ...Array.from(pauses.recalls.ids(), (id) => ({ id, isRecall: true })),
       ],
     },

@@ -86,11 +86,6 @@ export class Recalls {
   get size(): number {
     return this.#byId.size;
   }
-
-  clear(): void {
-    this.#byId.clear();
-    this.#furthest = undefined;
-  }
 }
 
 function furthestOf(recalls: readonly Recall[]): Map<string, number[]> {
