@@ -30,3 +30,14 @@ test('a time of delivery is known for as long as an episode could end with it, a
   assert.equal(reports.deliveredMs({ id: 'former' }), undefined);
   assert.equal(reports.deliveredMs({ id: 'crm' }), startMs + 40 * hourMs);
 });
+
+test('of a topic that was made again, failures are reported anew, and times of delivery stay known', () => {
+  const former = new WorkerReports();
+  sayDelivered(former, 'crm', startMs);
+  const status = { kind: 'destination', destination: 'ads', state: 'failing', urls: [] };
+  former.put(statusKey('w', 'ads'), Buffer.from(JSON.stringify(status)));
+  assert.equal(former.failing(startMs).size, 1);
+  const reports = new WorkerReports(former);
+  assert.equal(reports.failing(startMs).size, 0);
+  assert.equal(reports.deliveredMs({ id: 'crm' }), startMs);
+});
