@@ -11,7 +11,7 @@ import type { Topology } from '../topology.ts';
 export class Deletions {
   readonly #prefix: string;
   /** By the keys of their records. */
-  readonly #timesMs: FollowedTable<ReadonlyMap<string, number>>;
+  readonly #timesMs: FollowedTable<ReadonlyMap<string, number>, string>;
 
   private constructor(kafka: KafkaClient, topic: string, source: string, log: Logger) {
     this.#prefix = `${source}:`;

@@ -79,7 +79,7 @@ class Watch {
   readonly #deps: NoticesDeps;
   readonly #events: NoticeEvents;
   readonly #watcher: Watcher;
-  #table: Pick<FollowedTable<unknown>, 'stop'> | undefined;
+  #table: { stop(): Promise<void> } | undefined;
   #timer: Timer | undefined;
   #work: Promise<void>;
   #stopped = false;
@@ -137,7 +137,7 @@ class Watch {
     return table;
   }
 
-  async #look(reports: FollowedTable<WorkerReports>): Promise<void> {
+  async #look(reports: { readonly current: WorkerReports }): Promise<void> {
     if (this.#stopped) return;
     await this.#watcher.look(reports.current, this.#deps.clock.now());
     this.#lookAgain(lookMs, () => this.#look(reports));

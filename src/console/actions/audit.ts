@@ -41,11 +41,11 @@ const notDone = 'not done: Kafka did not answer in time';
 /** Who did what: written before it is done, so that nothing is done that is not written. */
 export class Audit {
   readonly #deps: AuditDeps;
-  readonly #audited: FollowedTable<Audited>;
+  readonly #audited: FollowedTable<Audited, undefined>;
   /** When each was written, the oldest first. */
   readonly #seldom = new Map<string, number>();
 
-  private constructor(deps: AuditDeps, audited: FollowedTable<Audited>) {
+  private constructor(deps: AuditDeps, audited: FollowedTable<Audited, undefined>) {
     this.#deps = deps;
     this.#audited = audited;
   }

@@ -1,4 +1,5 @@
 import { PostriderError } from '../../errors.ts';
+import type { Logger } from '../../ops/log.ts';
 import type { ClusterClient } from '../cluster/cluster.ts';
 import type { IncomingRecord } from '../record.ts';
 import { startFollower, type Follower, type FollowerOptions } from './follower.ts';
@@ -22,42 +23,6 @@ export interface TableRules<T, K> {
   complete?(table: T, former: T): Iterable<K>;
 }
 
-/** What the records of a topic say, in memory, for as long as it is followed. */
-export interface FollowedTable<T, K = unknown> {
-  /** Resolves when everything that was in the topic at the start is in the table. If it rejects, the table has stopped. */
-  readonly loaded: Promise<void>;
-  /**
-   * Empty until it is loaded. When the topic was cut off or made again, the former table stays here until the new one
-   * is loaded.
-   */
-  readonly current: T;
-  /** See `Follower`. Not while a new table is loaded. */
-  isFresh(): boolean;
-  // See `Follower`.
-  readonly knownAtMs: number;
-  position(): number;
-  /**
-   * Calls back for each entry that changes from now on, after the change, and for those that differ when a table was
-   * loaded.
-   */
-  onChange(listener: (entry: K) => void): void;
-  /** Resolves when everything is in the table that was written before this call. Rejects as that of a follower does. */
-  caughtUp(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-/**
- * Loads a topic into a table and follows it. Returns at once; while Kafka or the topic is unavailable, it retries with
- * a log line, until `stop`.
- */
-export function followTable<T, K>(
-  kafka: ClusterClient,
-  options: TableOptions,
-  rules: TableRules<T, K>,
-): FollowedTable<T, K> {
-  return new TopicTable(kafka, options, rules);
-}
-
 /**
  * The rules of a table of the newest value of each key. A tombstone removes a key.
  * @param decode undefined: the key is not in the table; if it throws a PostriderError, its previous value stays
@@ -74,13 +39,30 @@ export function newestByKey<V>(
       else table.set(key, decoded);
       return key;
     },
-    complete: (table, former) => new Set([...former.keys(), ...table.keys()]),
+    *complete(table, former) {
+      yield* former.keys();
+      for (const key of table.keys()) if (!former.has(key)) yield key;
+    },
   };
 }
 
-class TopicTable<T, K> implements FollowedTable<T, K> {
+/**
+ * Loads a topic into a table and follows it. Returns at once; while Kafka or the topic is unavailable, it retries with
+ * a log line, until it is stopped.
+ */
+export function followTable<T, K>(
+  kafka: ClusterClient,
+  options: TableOptions,
+  rules: TableRules<T, K>,
+): FollowedTable<T, K> {
+  return new FollowedTable(kafka, options, rules);
+}
+
+/** What the records of a topic say, in memory, for as long as it is followed. */
+export class FollowedTable<T, K> {
+  /** Resolves when everything that was in the topic at the start is in the table. If it rejects, the table has stopped. */
   readonly loaded: Promise<void>;
-  readonly #options: TableOptions;
+  readonly #log: Logger;
   readonly #rules: TableRules<T, K>;
   readonly #follower: Follower;
   readonly #listeners: ((entry: K) => void)[] = [];
@@ -89,7 +71,7 @@ class TopicTable<T, K> implements FollowedTable<T, K> {
   #next: T;
 
   constructor(kafka: ClusterClient, options: TableOptions, rules: TableRules<T, K>) {
-    this.#options = options;
+    this.#log = options.log;
     this.#rules = rules;
     this.#current = rules.create(undefined);
     this.#next = rules.create(this.#current);
@@ -109,14 +91,20 @@ class TopicTable<T, K> implements FollowedTable<T, K> {
     this.loaded.catch(() => undefined);
   }
 
+  /**
+   * Empty until it is loaded. When the topic was cut off or made again, the former table stays here until the new one
+   * is complete.
+   */
   get current(): T {
     return this.#current;
   }
 
+  /** As that of a `Follower`, and not while a new table is loaded. */
   isFresh(): boolean {
     return !this.#isLoading && this.#follower.isFresh();
   }
 
+  // See `Follower`.
   get knownAtMs(): number {
     return this.#follower.knownAtMs;
   }
@@ -125,10 +113,12 @@ class TopicTable<T, K> implements FollowedTable<T, K> {
     return this.#follower.position();
   }
 
+  /** Calls back after each change from now on, and for each entry that a newly loaded table may have changed. */
   onChange(listener: (entry: K) => void): void {
     this.#listeners.push(listener);
   }
 
+  /** Resolves when everything is in the table that was written before this call. Rejects as that of a `Follower` does. */
   caughtUp(): Promise<void> {
     return this.#takeOver(this.#follower.caughtUp());
   }
@@ -151,22 +141,18 @@ class TopicTable<T, K> implements FollowedTable<T, K> {
   }
 
   #accept(record: IncomingRecord): void {
-    const entry = this.#apply(record);
-    if (entry !== undefined && !this.#isLoading) this.#tell([entry]);
-  }
-
-  #apply(record: IncomingRecord): K | undefined {
+    let entry: K | undefined;
     try {
-      return this.#rules.apply(this.#next, record);
+      entry = this.#rules.apply(this.#next, record);
     } catch (error) {
       if (!(error instanceof PostriderError)) throw error;
       const { topic, partition, offset } = record;
-      this.#options.log.warn(
+      this.#log.warn(
         { topic, partition, offset },
         `a record cannot be read, and what was known before stays: ${error.message}`,
       );
-      return undefined;
     }
+    if (entry !== undefined && !this.#isLoading) this.#tell([entry]);
   }
 
   async #takeOver(reached: Promise<void>): Promise<void> {
