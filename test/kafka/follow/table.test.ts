@@ -231,10 +231,15 @@ describe('a table', { concurrency: true }, () => {
     });
   });
 
-  test('is made with the one whose place it takes', async (t) => {
+  test('is made with the one whose place it takes, and is not fresh before it has that', async (t) => {
     const formers: (Record<string, number> | undefined)[] = [];
+    const fresh: boolean[] = [];
     const { brokers, table, write, content } = follow(t, 1, {
       ...counts,
+      complete: () => {
+        fresh.push(table.isFresh());
+        return [];
+      },
       create: (former) => {
         formers.push(former === undefined ? undefined : Object.fromEntries(former));
         return new Map();
@@ -248,5 +253,6 @@ describe('a table', { concurrency: true }, () => {
       assert.deepEqual(content(), { b: 2 });
     });
     assert.deepEqual(formers, [undefined, {}, { a: 1 }]);
+    assert.deepEqual([fresh, table.isFresh()], [[false, false], true]);
   });
 });
