@@ -18,9 +18,16 @@ export interface Webhook {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** A `sharedSecret` that was replaced, and signs beside the present one for a while. */
+export interface FormerSecret {
+  readonly secret: string;
+  /** From then on it signs nothing. */
+  readonly untilMs: number;
+}
+
 /**
- * A configured webhook destination with every default filled in. Its uid is made by `apply`, and no part of resource
- * files.
+ * A configured webhook destination with every default filled in. Its uid and its former secrets are kept by `apply`,
+ * and no part of resource files.
  */
 export interface Destination extends WithUid {
   readonly kind: 'Destination';
@@ -32,6 +39,10 @@ export interface Destination extends WithUid {
   readonly sharedSecret?: string;
   /** How requests are signed with it: by Standard Webhooks, or by `X-Signature` beside that; only that without it. */
   readonly signature?: 'standard' | 'both';
+  /** A duration: how long a secret that is replaced signs beside the new one, by Standard Webhooks. */
+  readonly secretOverlap?: string;
+  /** Newest first. */
+  readonly formerSecrets?: readonly FormerSecret[];
   /** 1 to 5. */
   readonly webhooks: readonly Webhook[];
   /** Its URLs are secrets: encrypted where they are stored, and shown as origin and hash. */

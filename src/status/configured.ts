@@ -2,6 +2,7 @@ import { isOf, type Identity, type WithUid } from '../event/uid.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { Destination } from '../resources/resource.ts';
+import { overlapEnd } from '../resources/secret-overlap.ts';
 import {
   decodeResource,
   maskResource,
@@ -50,6 +51,11 @@ export class ConfiguredDestinations {
   /** False too for a destination whose record this version cannot read. */
   isDisabled(id: string): boolean {
     return this.#destination(id)?.enabled === false;
+  }
+
+  /** Until when requests are signed with a former secret as well. */
+  overlapEnd(id: string, nowMs: number): string | undefined {
+    return overlapEnd(this.#destination(id) ?? {}, nowMs);
   }
 
   /** The ids of enabled destinations with a topic of their own, without those that this version cannot read. */

@@ -12,7 +12,10 @@ import {
 import type { Destination } from '../../src/resources/resource.ts';
 import { exampleDestination } from '../resources/examples.ts';
 
-type Signing = Pick<Destination, 'signature' | 'sharedSecret' | 'idempotencyHeader'>;
+type Signing = Pick<
+  Destination,
+  'signature' | 'sharedSecret' | 'formerSecrets' | 'idempotencyHeader'
+>;
 
 const body =
   '{"version":1,"type":"track","userId":"019mr8mf4r","event":"Purchased an Item","properties":{"revenue":"39.95","shippingMethod":"2-day"},"timestamp":"2012-12-02T00:30:08.276Z"}';
@@ -76,6 +79,37 @@ test('each attempt is signed with its own time and the same id', () => {
   assert.equal(later['webhook-timestamp'], '1700000010');
   assert.equal(first['webhook-id'], later['webhook-id']);
   assert.notEqual(first['webhook-signature'], later['webhook-signature']);
+});
+
+test('former secrets sign behind the present one, each up to its own end, and never for X-Signature', () => {
+  const [sharedSecret, second, first] = [newSigningSecret(), newSigningKey(), newSigningSecret()];
+  const formerSecrets = [
+    { secret: second, untilMs: 2_000 },
+    { secret: first, untilMs: 1_000 },
+  ];
+  const at = (nowMs: number, signing: Signing): readonly string[] =>
+    (headersOf(signing, body, 'm-1', nowMs)['webhook-signature'] ?? '').split(' ');
+  const alone = (secret: string, nowMs: number): string | undefined =>
+    at(nowMs, { signature: 'standard', sharedSecret: secret })[0];
+  const signing = { signature: 'both', sharedSecret, formerSecrets } as const;
+  for (const [nowMs, secrets] of [
+    [999, [sharedSecret, second, first]],
+    [1_000, [sharedSecret, second]],
+    [2_000, [sharedSecret]],
+  ] as const)
+    assert.deepEqual(
+      at(nowMs, signing),
+      secrets.map((secret) => alone(secret, nowMs)),
+    );
+  assert.equal(headersOf(signing)['X-Signature'], headersOf({ sharedSecret })['X-Signature']);
+});
+
+test("the standard's own library takes a request with either secret during an overlap", () => {
+  const [sharedSecret, secret] = [newSigningSecret(), newSigningSecret()];
+  const formerSecrets = [{ secret, untilMs: Infinity }];
+  const headers = headersOf({ signature: 'standard', sharedSecret, formerSecrets });
+  for (const each of [sharedSecret, secret])
+    assert.deepEqual(new Webhook(each).verify(body, headers), JSON.parse(body));
 });
 
 test('an ed25519 key signs as v1a, and its public key verifies', () => {

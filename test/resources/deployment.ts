@@ -56,6 +56,8 @@ export async function testDeployment(): Promise<TestDeployment> {
         prune,
         rename: false,
         newKey: false,
+        endOverlap: false,
+        nowMs: Date.now(),
         deliveryMaxInFlight: 1_024,
         audienceFilesDir: '/lists',
       });

@@ -1,4 +1,3 @@
-import type { WithUid } from '../../src/event/uid.ts';
 import { createSecretKeys, type SecretKeys } from '../../src/resources/config/secrets.ts';
 import { parseResource } from '../../src/resources/schema/schema.ts';
 import type {
@@ -19,9 +18,9 @@ export function exampleSource(changes: object = {}): Source {
   return parsed({ ...base, ...changes }) as Source;
 }
 
-/** Signed, with a header that is a secret too. */
+/** Signed, with a header that is a secret too. `more` may hold what no file can: the uid and former secrets. */
 export function exampleDestination(more: object = {}): Destination {
-  const { uid, ...changes }: WithUid = more;
+  const { uid, formerSecrets, ...changes }: Pick<Destination, 'uid' | 'formerSecrets'> = more;
   const base = {
     kind: 'Destination',
     id: 'crm',
@@ -31,7 +30,11 @@ export function exampleDestination(more: object = {}): Destination {
     webhooks: [{ url: 'https://crm.example.com', headers: { Authorization: 'Bearer t0ken' } }],
   };
   const destination = parsed({ ...base, ...changes }) as Destination;
-  return uid === undefined ? destination : Object.freeze({ ...destination, uid });
+  return Object.freeze({
+    ...destination,
+    ...(uid === undefined ? {} : { uid }),
+    ...(formerSecrets === undefined ? {} : { formerSecrets }),
+  });
 }
 
 /** Without headers and secret; its URL is a secret. */

@@ -10,6 +10,8 @@ import { publicKeyOf } from '../../resources/signing-secret.ts';
 import type { Resource } from '../../resources/resource.ts';
 import { readAudienceRecords } from '../../resources/audiences/records.ts';
 import { presentHistory } from '../audiences/history.ts';
+import { overlapEnd } from '../../resources/secret-overlap.ts';
+import { systemClock } from '../../ops/clock.ts';
 import type { Context } from '../context.ts';
 import { withOutput, type OutputOptions } from '../terminal/output.ts';
 
@@ -48,6 +50,16 @@ function publicKeyIn(
   return resource.sharedSecret === undefined ? undefined : publicKeyOf(resource.sharedSecret);
 }
 
+/** What receivers have to know of the signatures and resource files do not say, a line each. */
+function signingText(resource: Resource, publicKey: string | undefined): readonly string[] {
+  const until =
+    resource.kind === 'Destination' ? overlapEnd(resource, systemClock.now()) : undefined;
+  return [
+    ...(publicKey === undefined ? [] : [`receivers verify with the public key ${publicKey}`]),
+    ...(until === undefined ? [] : [`signed with the former secret as well until ${until}`]),
+  ];
+}
+
 async function get(
   context: Context,
   kindName: string,
@@ -69,12 +81,12 @@ async function get(
   const [only] = readable;
   if (id === undefined) context.print(presentList(kind, readable, format));
   else if (only !== undefined) {
-    const publicKey = publicKeyIn(context, found);
-    // A comment, so that the output can be applied.
-    if (publicKey !== undefined && format === 'yaml') context.print(`# publicKey: ${publicKey}`);
+    const signing = signingText(only, publicKeyIn(context, found));
+    // Comments, so that the output can be applied.
+    if (format === 'yaml') for (const line of signing) context.print(`# ${line}`);
     context.print(presentOne(only, format));
-    if (publicKey !== undefined && (format === 'table' || format === 'wide'))
-      context.print(`\nreceivers verify with the public key ${publicKey}`);
+    if (signing.length > 0 && (format === 'table' || format === 'wide'))
+      context.print(`\n${signing.join('\n')}`);
     if ((format === 'table' || format === 'wide') && isSynced(only))
       await printHistory(context, only.id);
   }

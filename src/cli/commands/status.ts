@@ -134,16 +134,22 @@ async function oneDestination(context: Context, id: string, options: Options): P
   const deadLetters = givenUpOf(known, id).lastHour;
   const notice = notices.get(id);
   const resumedSince = pauses.resumedSince(configured.identityOf(id));
+  const formerSecretUntil = configured.overlapEnd(id, nowMs);
   const data = {
     at: new Date(nowMs).toISOString(),
     ...view,
     deadLetters,
     resumedSince: resumedSince ?? null,
+    formerSecretUntil: formerSecretUntil ?? null,
     notice: notice ?? null,
     attempts,
   };
   return textOf(options, data, (isWide) =>
-    destinationText({ view, deadLetters, resumedSince, notice, attempts }, isWide, nowMs),
+    destinationText(
+      { view, deadLetters, resumedSince, formerSecretUntil, notice, attempts },
+      isWide,
+      nowMs,
+    ),
   );
 }
 

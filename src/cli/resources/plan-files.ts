@@ -26,6 +26,7 @@ interface Wishes {
   readonly prune?: true;
   readonly rename?: true;
   readonly newKey?: true;
+  readonly endOverlap?: true;
 }
 
 export function withFiles(command: Command): Command {
@@ -39,7 +40,8 @@ export function withFiles(command: Command): Command {
       '--rename',
       'accept changed names of audiences and computed traits, which change their traits',
     )
-    .option('--new-key', 'replace stored secrets whose SECRET_KEY is lost');
+    .option('--new-key', 'replace stored secrets whose SECRET_KEY is lost')
+    .option('--end-overlap', 'former secrets of the applied destinations sign nothing from now on');
 }
 
 /** The files as they are written; what is wrong with them is told by what is done with them. */
@@ -74,11 +76,17 @@ export async function planFrom(context: Context, files: ParsedFile, wishes: Wish
   await warnOfInnerAddresses(context, files);
   const access = { kafka, topology: await context.topology(), clock: systemClock, log };
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
-  const { prune = false, rename = false, newKey = false } = wishes;
-  const bounds = boundsOf(settings);
-  return planFiles(access, files, { secretKeys, prune, rename, newKey, ...bounds }).catch(
-    (error: unknown) => listProblems(context, error),
-  );
+  const { prune = false, rename = false, newKey = false, endOverlap = false } = wishes;
+  const options = {
+    secretKeys,
+    prune,
+    rename,
+    newKey,
+    endOverlap,
+    nowMs: systemClock.now(),
+    ...boundsOf(settings),
+  };
+  return planFiles(access, files, options).catch((error: unknown) => listProblems(context, error));
 }
 
 /** For `dev`: validates, then writes; resolves when all is written. */

@@ -74,13 +74,15 @@ interface OneDestination {
   readonly deadLetters: number;
   /** Since then it is not paused any more, and events that were kept for it may be left. */
   readonly resumedSince: string | undefined;
+  /** Requests are signed with a former secret as well until then. */
+  readonly formerSecretUntil: string | undefined;
   /** The last notice about it. */
   readonly notice: Notice | undefined;
   readonly attempts: readonly AttemptLine[];
 }
 
 export function destinationText(
-  { view, deadLetters, resumedSince, notice, attempts }: OneDestination,
+  { view, deadLetters, resumedSince, formerSecretUntil, notice, attempts }: OneDestination,
   isWide: boolean,
   nowMs: number,
 ): string {
@@ -120,6 +122,9 @@ export function destinationText(
         : [
             `resumed since ${resumedSince}; events that were kept may be left: ${leftText(destination)}`,
           ]),
+      ...(formerSecretUntil === undefined
+        ? []
+        : [`signed with the former secret as well until ${formerSecretUntil}`]),
       ...(notice === undefined
         ? []
         : [`notice, ${ago(notice.at, nowMs)} ago: ${printable(notice.text)}`]),

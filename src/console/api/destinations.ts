@@ -8,6 +8,7 @@ import {
 import type { StatusRecord } from '../../event/destination-status.ts';
 import { byUrgency, judgedView, type JudgedView, type Said } from '../../event/judged-view.ts';
 import { toDocument } from '../../resources/config/stored.ts';
+import { overlapEnd } from '../../resources/secret-overlap.ts';
 import type { LiveState } from '../index/live-state.ts';
 import type { DestinationDetail, DestinationRow, LastHour, Order, Overview } from './model.ts';
 
@@ -155,11 +156,14 @@ export function detailOf(
   row: DestinationRow,
   { urls, waiting }: JudgedView,
   { resources, pauses, identityOf }: Pick<LiveState, 'resources' | 'pauses' | 'identityOf'>,
+  nowMs: number,
 ): DestinationDetail {
   const resource = resources.get(`Destination/${row.id}`);
   const destination = identityOf(row.id) ?? row;
   const pause = pauses.get(destination);
   const resumedSince = pauses.resumedSince(destination);
+  const formerSecretUntil =
+    resource?.kind === 'Destination' ? overlapEnd(resource, nowMs) : undefined;
   return {
     ...row,
     urls,
@@ -167,6 +171,7 @@ export function detailOf(
     resource: resource === undefined ? {} : toDocument(resource),
     ...(pause === undefined ? {} : { pause: { since: pause.since } }),
     ...(resumedSince === undefined ? {} : { resumedSince }),
+    ...(formerSecretUntil === undefined ? {} : { formerSecretUntil }),
   };
 }
 

@@ -169,6 +169,8 @@ export interface DestinationDetail extends DestinationRow, Dated {
   readonly pause?: { readonly since: string };
   /** Since then it is not paused any more, and events that were kept for it may be left. */
   readonly resumedSince?: string;
+  /** Requests are signed with a former secret as well until then. */
+  readonly formerSecretUntil?: string;
 }
 
 export const ranges = ['1h', '24h', '3d'] as const;

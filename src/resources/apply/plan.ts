@@ -9,6 +9,7 @@ import { describeTold, refuseWhileTold } from './told-users.ts';
 import { InvalidResources } from '../problem.ts';
 import { findReferenceProblems, findTraitProblems } from './references.ts';
 import { resourceKinds, type Resource, type ResourceKind } from '../resource.ts';
+import { overlapAfter, type Overlap, type OverlapOptions } from '../secret-overlap.ts';
 import type { SecretKeys } from '../config/secrets.ts';
 import {
   encodeResource,
@@ -19,6 +20,7 @@ import {
   openResource,
   recordKey,
   type ResourceName,
+  type SealedResource,
 } from '../config/stored.ts';
 import type { StoredResource, StoredResources } from '../config/stored-resources.ts';
 
@@ -41,7 +43,7 @@ export interface NewIdentity extends WithUid {
   readonly note?: string;
 }
 
-export interface PlanOptions extends ResourceBounds {
+export interface PlanOptions extends ResourceBounds, OverlapOptions {
   readonly secretKeys: SecretKeys;
   /** Also delete stored resources that are not in the files. */
   readonly prune: boolean;
@@ -154,35 +156,65 @@ function toldNote(
 function planOne(
   desired: Resource,
   stored: StoredResource | undefined,
-  { secretKeys, identityOf }: PlanOptions,
+  options: PlanOptions,
 ): Change {
   const { kind, id } = desired;
+  const { secretKeys, identityOf } = options;
   const isIdentified = kind === 'Destination' || kind === 'NoticeHook';
-  const { uid, note }: NewIdentity = stored ?? (isIdentified ? identityOf(desired) : {});
-  const resource = uid === undefined ? desired : Object.freeze({ ...desired, uid });
-  const fields = stored === undefined ? [] : differences(resource, stored, secretKeys);
+  const { uid, ...identity }: NewIdentity = stored ?? (isIdentified ? identityOf(desired) : {});
+  const before = stored?.sealed === undefined ? undefined : opened(stored.sealed, secretKeys);
+  const overlap = overlapOf(desired, before, options);
+  const resource = Object.freeze({
+    ...desired,
+    ...(uid === undefined ? {} : { uid }),
+    ...(overlap.formerSecrets === undefined ? {} : { formerSecrets: overlap.formerSecrets }),
+  });
+  const fields = [
+    ...(stored === undefined ? [] : differences(resource, stored, before, secretKeys)),
+    ...(overlap.isEnded ? [{ path: 'end of the former secrets' }] : []),
+  ];
   if (stored !== undefined && fields.length === 0)
     return { action: 'unchanged', kind, id, fields, resource };
   const action = stored === undefined ? 'create' : 'update';
   const value = encodeResource(resource, secretKeys);
+  const note = overlap.note ?? identity.note;
   return { action, kind, id, fields, resource, value, ...(note === undefined ? {} : { note }) };
+}
+
+/** What its former secrets do. One whose stored version cannot be read has none that could. */
+function overlapOf(
+  desired: Resource,
+  before: Resource | undefined,
+  options: OverlapOptions,
+): Overlap {
+  const isSigned = desired.kind === 'Destination' || desired.kind === 'NoticeHook';
+  return isSigned && before?.kind === desired.kind ? overlapAfter(before, desired, options) : {};
+}
+
+/** Undefined if its secrets cannot be read with these keys. */
+function opened(sealed: SealedResource, secretKeys: SecretKeys): Resource | undefined {
+  try {
+    return openResource(sealed, secretKeys);
+  } catch (error) {
+    if (!(error instanceof PostriderError)) throw error;
+    return undefined;
+  }
 }
 
 function differences(
   resource: Resource,
   { sealed }: StoredResource,
+  before: Resource | undefined,
   secretKeys: SecretKeys,
 ): readonly FieldChange[] {
   if (sealed === undefined) return [{ path: 'the stored record, which could not be read' }];
-  try {
-    const fields = compareFields(openResource(sealed, secretKeys), resource);
-    const isNewKeyAlone = fields.length === 0 && needsNewKey(sealed, secretKeys);
-    return isNewKeyAlone ? [{ path: 'encryption key' }] : fields;
-  } catch (error) {
-    if (!(error instanceof PostriderError)) throw error;
+  if (before === undefined) {
     const visible = compareFields(maskResource(sealed), maskResource({ sealed: resource }));
     return [...visible, { path: 'secrets, which could not be decrypted' }];
   }
+  const fields = compareFields(before, resource);
+  const isNewKeyAlone = fields.length === 0 && needsNewKey(sealed, secretKeys);
+  return isNewKeyAlone ? [{ path: 'encryption key' }] : fields;
 }
 
 function writesSecrets({ resource, value }: Change): boolean {

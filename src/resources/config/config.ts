@@ -41,7 +41,7 @@ export interface Config {
 }
 
 /** The part of a destination that routing needs. */
-export type RoutedDestination = Omit<Destination, 'sharedSecret' | 'webhooks'>;
+export type RoutedDestination = Omit<Destination, 'sharedSecret' | 'formerSecrets' | 'webhooks'>;
 
 export interface ConfigChange {
   readonly kind: ResourceKind;

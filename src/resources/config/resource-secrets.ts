@@ -15,7 +15,7 @@ import { isCiphertext, type SecretPlace } from './secrets.ts';
 export type MapSecret = (secret: string, place: SecretPlace, shown: string) => string;
 
 /**
- * The resource with every secret replaced: the shared secret, header values, which often carry tokens,
+ * The resource with every secret replaced: the shared secret and former ones, header values, which often carry tokens,
  * the connection URLs of databases, which hold passwords, and the URLs of notice hooks and of destinations with
  * `secretUrl`, which are often all that keeps others from posting there.
  */
@@ -48,6 +48,7 @@ function mapDestination(destination: Destination, map: MapSecret): Destination {
   return Object.freeze({
     ...destination,
     ...mapSharedSecret(destination, map),
+    ...mapFormerSecrets(destination, map),
     webhooks: Object.freeze(webhooks),
   });
 }
@@ -67,6 +68,20 @@ function mapSharedSecret(
   if (sharedSecret === undefined) return {};
   const place = { kind, id, path: 'sharedSecret', boundTo: ['sharedSecret'] };
   return { sharedSecret: map(sharedSecret, place, secretMask) };
+}
+
+function mapFormerSecrets(
+  { kind, id, formerSecrets }: Destination,
+  map: MapSecret,
+): Pick<Destination, 'formerSecrets'> {
+  if (formerSecrets === undefined) return {};
+  const mapped = formerSecrets.map(({ secret, untilMs }, index) => {
+    // Bound to its end, so that nobody with write access to the topic can prolong it.
+    const boundTo = ['formerSecret', String(untilMs)];
+    const place = { kind, id, path: formatPath(['formerSecrets', index]), boundTo };
+    return Object.freeze({ secret: map(secret, place, secretMask), untilMs });
+  });
+  return { formerSecrets: Object.freeze(mapped) };
 }
 
 /** @param path of the webhook, in the resource */

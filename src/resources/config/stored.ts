@@ -1,9 +1,16 @@
 import { PostriderError } from '../../errors.ts';
+import { isTime } from '../../event/timestamp.ts';
 import { isUid } from '../../event/uid.ts';
 import { formatPath } from '../problem.ts';
 import { formatRate } from '../schema/rate.ts';
 import { mapSecrets } from './resource-secrets.ts';
-import { resourceKinds, type Resource, type ResourceKind } from '../resource.ts';
+import {
+  resourceKinds,
+  type Destination,
+  type FormerSecret,
+  type Resource,
+  type ResourceKind,
+} from '../resource.ts';
 import { parseResource } from '../schema/schema.ts';
 import {
   isCiphertext,
@@ -16,7 +23,8 @@ import {
 
 /**
  * The stored form of resources in the `config` topic: key `<kind>/<id>`, value JSON with sealed secrets. The uid stands
- * beside the resource, so that it can be read where the resource cannot, and former releases ignore it.
+ * beside the resource, so that it can be read where the resource cannot. Former secrets stand there as well, because no
+ * file can have them. Former releases ignore both.
  */
 
 export interface ResourceName {
@@ -28,6 +36,9 @@ export interface ResourceName {
 export interface SealedResource {
   readonly sealed: Resource;
 }
+
+/** The parts of a resource that no file has. */
+type KeptBeside = Pick<Destination, 'uid' | 'formerSecrets'>;
 
 const version = 1;
 
@@ -46,7 +57,9 @@ export function parseRecordKey(key: string): ResourceName | undefined {
 /** @throws PostriderError `secret-unreadable` if it has secrets and there is no key. */
 export function encodeResource(resource: Resource, keys: SecretKeys): string {
   const sealed = mapSecrets(resource, (secret, place) => seal(secret, place, keys));
-  return JSON.stringify({ version, uid: uidOf(sealed), resource: toDocument(sealed) });
+  const isIdentified = sealed.kind === 'Destination' || sealed.kind === 'NoticeHook';
+  const { uid, formerSecrets }: KeptBeside = isIdentified ? sealed : {};
+  return JSON.stringify({ version, uid, formerSecrets, resource: toDocument(sealed) });
 }
 
 /** @throws PostriderError `resource-invalid`: not a resource of this name that this version can read. */
@@ -66,9 +79,27 @@ export function decodeResource(name: ResourceName, value: string): SealedResourc
   const { kind, id } = parsed.resource;
   if (kind !== name.kind || id !== name.id) throw invalid(`holds ${kind} ${id}`);
   const uid = storedUid(value);
+  const formerSecrets = kind === 'Destination' ? readFormerSecrets(stored['formerSecrets']) : [];
+  if (formerSecrets === undefined) throw invalid('has former secrets that are not valid');
   return {
-    sealed: uid === undefined ? parsed.resource : Object.freeze({ ...parsed.resource, uid }),
+    sealed: Object.freeze({
+      ...parsed.resource,
+      ...(uid === undefined ? {} : { uid }),
+      ...(formerSecrets.length === 0 ? {} : { formerSecrets }),
+    }),
   };
+}
+
+/** Undefined if it is no list of them. */
+function readFormerSecrets(stored: unknown = []): readonly FormerSecret[] | undefined {
+  if (!Array.isArray(stored)) return undefined;
+  return stored.every(isFormerSecret) ? stored : undefined;
+}
+
+function isFormerSecret(stored: unknown): stored is FormerSecret {
+  if (typeof stored !== 'object' || stored === null) return false;
+  const { secret, untilMs }: Partial<Record<keyof FormerSecret, unknown>> = stored;
+  return typeof secret === 'string' && isTime(untilMs);
 }
 
 /** Also where the rest of the record is not readable. */
@@ -120,13 +151,11 @@ export function maskResource({ sealed }: SealedResource): Resource {
 
 /** A resource in the format of resource files. */
 export function toDocument(resource: Resource): object {
-  const written = Object.fromEntries(Object.entries(resource).filter(([name]) => name !== 'uid'));
+  const written = Object.fromEntries(
+    Object.entries(resource).filter(([name]) => name !== 'uid' && name !== 'formerSecrets'),
+  );
   if (!('rateLimit' in resource)) return written;
   return { ...written, rateLimit: formatRate(resource.rateLimit) };
-}
-
-function uidOf(resource: Resource): string | undefined {
-  return 'uid' in resource ? resource.uid : undefined;
 }
 
 function parseJson(text: string): Record<string, unknown> | undefined {

@@ -105,6 +105,12 @@ const disableAfter = z
   .string(disableAfterRule)
   .refine((text) => text === 'never' || isLongEnough(parseDuration(text) ?? 0), disableAfterRule);
 
+const longestOverlapMs = 7 * 86_400_000;
+const secretOverlapRule = 'must be a duration from 0s to 7d, such as 24h';
+const secretOverlap = z
+  .string(secretOverlapRule)
+  .refine((text) => (parseDuration(text) ?? Infinity) <= longestOverlapMs, secretOverlapRule);
+
 const destination = z.strictObject({
   kind: z.literal('Destination'),
   id,
@@ -113,6 +119,7 @@ const destination = z.strictObject({
   enabled: z.boolean().default(true),
   sharedSecret: z.exactOptional(secret),
   signature: z.exactOptional(z.enum(['segment', 'standard', 'both'])),
+  secretOverlap: z.exactOptional(secretOverlap),
   webhooks: z.array(webhook).min(1, webhookCount).max(5, webhookCount),
   secretUrl: z.exactOptional(z.boolean()),
   events: z.exactOptional(notEmpty(distinct(z.enum(callTypes)))),
@@ -174,6 +181,7 @@ function withoutEmptySecret<T extends { readonly sharedSecret?: string }>({
 interface Signed {
   readonly sharedSecret?: string;
   readonly signature?: 'segment' | 'standard' | 'both';
+  readonly secretOverlap?: string;
   readonly idempotencyHeader?: string;
   readonly webhooks: readonly Webhook[];
 }
@@ -181,10 +189,14 @@ interface Signed {
 /** The standard's own headers and kinds of secret matter only where it is used. */
 function refuseUnusableSignature(given: Signed, context: z.RefinementCtx): void {
   const { signature = 'segment', sharedSecret, idempotencyHeader = '', webhooks } = given;
-  if (signature === 'segment') return;
   const refuseAt = (path: PropertyKey[], message: string): void => {
     context.addIssue({ code: 'custom', path, message });
   };
+  if (signature === 'segment') {
+    if (given.secretOverlap !== undefined)
+      refuseAt(['secretOverlap'], 'needs signature: standard or both; X-Signature has one secret');
+    return;
+  }
   if (sharedSecret === undefined) {
     refuseAt(['signature'], 'needs a sharedSecret; postrider secrets new prints a fresh one');
     return;

@@ -46,6 +46,8 @@ function apply(
     prune: false,
     rename: false,
     newKey: false,
+    endOverlap: false,
+    nowMs: 0,
     deliveryMaxInFlight: 1_024,
     audienceFilesDir: '/lists',
     identityOf: () => ({}),

@@ -58,6 +58,8 @@ function plan(
     prune: false,
     rename: false,
     newKey: false,
+    endOverlap: false,
+    nowMs: 0,
     deliveryMaxInFlight: 1_024,
     audienceFilesDir: '/lists',
     records: new Map(),
@@ -118,6 +120,46 @@ test('a new destination gets a uid, and keeps it whatever changes, also where it
   }
 });
 
+test('a changed secret overlaps: the former one is kept encrypted, through every apply until its end', () => {
+  const hourMs = 3_600_000;
+  const signing = (sharedSecret: string, more: object = {}): Resource =>
+    exampleDestination({ sharedSecret, signature: 'standard', ...more });
+  const source = exampleSource();
+  const storedAfter = ([, change]: readonly Change[]): StoredResources => {
+    const { resource, value } = change ?? {};
+    if (resource === undefined || typeof value !== 'string') return assert.fail('nothing written');
+    return new Map([
+      ...storedOf(source),
+      [recordKey(resource), { name: resource, sealed: decodeResource(resource, value) }],
+    ]);
+  };
+  const texts = (changes: readonly Change[]): string[] => changes.slice(1).map(formatChange);
+  const files = filesOf(source, signing('s3cond'));
+  const changes = plan(files, storedOf(source, signing('f1rst')));
+  assert.deepEqual(texts(changes), [
+    'update Destination crm: sharedSecret (the former secret signs as well until 1970-01-02T00:00:00.000Z)',
+  ]);
+  assert.doesNotMatch(JSON.stringify(changes[1]?.value), /f1rst|s3cond/);
+  const stored = storedAfter(changes);
+  assert.deepEqual(texts(plan(files, stored, { nowMs: hourMs })), ['unchanged Destination crm']);
+  const renamed = filesOf(source, signing('s3cond', { name: 'Other' }));
+  const formerOf = ([, change]: readonly Change[]): unknown =>
+    change?.resource?.kind === 'Destination' ? change.resource.formerSecrets : undefined;
+  assert.deepEqual(formerOf(plan(renamed, stored, { nowMs: hourMs })), [
+    { secret: 'f1rst', untilMs: 24 * hourMs },
+  ]);
+  assert.equal(formerOf(plan(renamed, stored, { nowMs: 24 * hourMs })), undefined);
+  const ended = plan(files, stored, { nowMs: hourMs, endOverlap: true });
+  assert.deepEqual(texts(ended), ['update Destination crm: end of the former secrets']);
+  assert.equal(formerOf(ended), undefined);
+  assert.deepEqual(texts(plan(files, storedAfter(ended), { endOverlap: true })), [
+    'unchanged Destination crm',
+  ]);
+  assert.equal(formerOf(plan(files, storedOf(source))), undefined, 'made again');
+  const newKey = plan(files, stored, { secretKeys: otherKeys, newKey: true });
+  assert.equal(formerOf(newKey), undefined, 'it cannot be read');
+});
+
 test('applying the same again writes nothing', () => {
   const changes = plan(
     filesOf(exampleSource(), exampleDestination()),
@@ -137,7 +179,7 @@ test('an update names the fields that differ, and no value', () => {
   );
   assert.deepEqual(plan(files, storedOf(exampleSource(), exampleDestination())).map(formatChange), [
     'update Source shop: name',
-    'update Destination crm: events, sharedSecret',
+    'update Destination crm: events, sharedSecret (X-Signature has room for one secret: the new one counts at once)',
   ]);
 });
 

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Rotation, type Rewrite } from '../../../src/resources/config/rotation.ts';
 import { createSecretKeys } from '../../../src/resources/config/secrets.ts';
-import { encodeResource } from '../../../src/resources/config/stored.ts';
+import {
+  decodeResource,
+  encodeResource,
+  openResource,
+} from '../../../src/resources/config/stored.ts';
 import { exampleDestination, exampleHook, exampleSource } from '../examples.ts';
 
 const [oldKey, newKey, otherKey] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte));
@@ -35,6 +39,17 @@ test('what the previous key encrypted is written once, and what has no secrets n
   const check = new Rotation(after);
   write(check, rewrites);
   assert.deepEqual(check.plan(), { rewrites: [], unreadable: [] });
+});
+
+test('former secrets are encrypted again as well', () => {
+  const formerSecrets = [{ secret: 'old', untilMs: 1_000 }];
+  const webhooks = [{ url: 'https://crm.example.com' }];
+  const destination = exampleDestination({ sharedSecret: '', webhooks, formerSecrets });
+  const rotation = new Rotation(during);
+  rotation.accept(key, encodeResource(destination, before));
+  const [rewrite] = rotation.plan().rewrites;
+  const rewritten = decodeResource(destination, rewrite?.value ?? '');
+  assert.deepEqual(openResource(rewritten, after), destination);
 });
 
 test('the URL of a hook that was stored readable is encrypted', () => {

@@ -116,6 +116,36 @@ test('what the previous key wrote is known to need the new one', () => {
   assert.deepEqual(openResource(stored, rotated), exampleDestination());
 });
 
+test('former secrets are stored encrypted beside the resource, and no file can have them', () => {
+  const formerSecrets = [{ secret: 'f0rmer', untilMs: 1_000 }];
+  const destination = exampleDestination({ formerSecrets });
+  const value = encodeResource(destination, exampleKeys);
+  assert.doesNotMatch(value, /f0rmer/);
+  const stored = decodeResource(destination, value);
+  assert.deepEqual(openResource(stored, exampleKeys), destination);
+  assert.doesNotMatch(JSON.stringify(maskResource(stored)), /f0rmer/);
+  assert.ok(!('formerSecrets' in toDocument(destination)));
+  assert.ok('issues' in parseResource({ ...toDocument(destination), formerSecrets }));
+  // What a former release reads.
+  const { resource } = JSON.parse(value) as { readonly resource: object };
+  assert.deepEqual(Object.keys(resource), Object.keys(toDocument(destination)));
+});
+
+test('nobody prolongs a former secret in the topic, and one that is none is refused', () => {
+  const destination = exampleDestination({ formerSecrets: [{ secret: 'old', untilMs: 1_000 }] });
+  const value = encodeResource(destination, exampleKeys);
+  const prolonged = decodeResource(destination, value.replace('"untilMs":1000', '"untilMs":2000'));
+  assert.throws(() => openResource(prolonged, exampleKeys), {
+    code: 'secret-unreadable',
+    message: /^Destination crm: formerSecrets\[0\] was altered/,
+  });
+  for (const untilMs of ['-1', '1e99', 'null', '"1000"'])
+    assert.throws(
+      () => decodeResource(destination, value.replace('"untilMs":1000', `"untilMs":${untilMs}`)),
+      { code: 'resource-invalid', message: /has former secrets that are not valid$/ },
+    );
+});
+
 test('a webhook whose URL was changed in the topic does not get the headers of the old one', () => {
   const value = encodeResource(exampleDestination(), exampleKeys);
   const changed = value.replace('https://crm.example.com', 'https://evil.example.com');

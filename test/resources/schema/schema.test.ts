@@ -46,6 +46,7 @@ test('every field of the documented example is understood', () => {
     enabled: false,
     sharedSecret: 'teehee',
     signature: 'both',
+    secretOverlap: '7d',
     webhooks: [{ ...webhook, headers: { 'X-Team': 'growth' } }],
     events: ['track', 'identify'],
     eventNames: ['Order Completed'],
@@ -339,6 +340,18 @@ test('a signature by the standard needs a secret that can sign', () => {
     `whsk_${bytes(32)}`,
   ])
     assert.deepEqual(issuesOf({ ...standard, sharedSecret }), []);
+});
+
+test('secrets overlap for up to a week, where a signature has room for several', () => {
+  const signed = { ...destination, sharedSecret: 'teehee', signature: 'both' };
+  for (const secretOverlap of ['0s', '24h', '7d'])
+    assert.deepEqual(issuesOf({ ...signed, secretOverlap }), []);
+  for (const secretOverlap of ['8d', '-1s', 'never', 24])
+    assert.match(onlyIssue({ secretOverlap }, signed), /must be a duration from 0s to 7d/);
+  assert.match(
+    onlyIssue({ secretOverlap: '24h', signature: 'segment' }, signed),
+    /^secretOverlap: needs signature: standard or both/,
+  );
 });
 
 test("the standard's headers are reserved for destinations that sign by it, and for no others", () => {

@@ -113,6 +113,9 @@ export const destinationDetail: z.ZodType<DestinationDetail> = named<Destination
     resumedSince: maybe(
       time.describe('It is not paused any more, and events that were kept for it may be left.'),
     ),
+    formerSecretUntil: maybe(
+      time.describe('Requests are signed with a former secret as well until then.'),
+    ),
   }),
 );
 

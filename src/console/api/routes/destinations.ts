@@ -133,7 +133,7 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
     },
     async ({ params: { id } }) => {
       const [view, counts] = await Promise.all([viewOrFail(id), letters.get()]);
-      return detailOf(await row(view, counts), view, live);
+      return detailOf(await row(view, counts), view, live, clock.now());
     },
   );
   api.get<{ Params: OfDestination; Querystring: { range: Range } }>(

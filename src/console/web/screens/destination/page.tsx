@@ -72,7 +72,7 @@ export function DestinationPage({ id }: { readonly id: string }): JSX.Element {
 /** The same facts as in the figures, as somebody would tell them. */
 function Situation({ destination }: { readonly destination: DestinationDetail }): JSX.Element {
   const { state, since, until, lastAnswer, nextTry, waiting, oldest, deadline } = destination;
-  const { pause, resumedSince, byOtherUrl, kept = 0, asOf } = destination;
+  const { pause, resumedSince, byOtherUrl, kept = 0, asOf, formerSecretUntil } = destination;
   const begin = pause?.since ?? since;
   return (
     <>
@@ -129,6 +129,13 @@ function Situation({ destination }: { readonly destination: DestinationDetail })
               </>
             )}
             .
+          </>
+        )}
+        {formerSecretUntil === undefined ? null : (
+          <>
+            {' '}
+            Requests are signed with the former secret as well; that ends{' '}
+            <Time at={formerSecretUntil} />.
           </>
         )}
       </p>
