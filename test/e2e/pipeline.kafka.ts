@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { Webhook } from 'standardwebhooks';
+import { newSigningSecret } from '../../src/resources/signing-secret.ts';
 import { startReceiver, type Arrival, type Receiver } from '../../src/dev/receiver.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
@@ -24,16 +26,18 @@ function resources(sharedSecret: string): string {
 }
 
 async function apply(sharedSecret: string): Promise<void> {
-  const { code, stderr } = await postrider.run(['apply', '-f', '-'], {
-    stdin: resources(sharedSecret),
-  });
+  await output(['apply', '-f', '-'], resources(sharedSecret));
+}
+
+async function output(args: readonly string[], stdin = ''): Promise<string> {
+  const { code, stdout, stderr } = await postrider.run(args, { stdin });
   assert.equal(code, 0, stderr);
+  return stdout;
 }
 
 async function produce(...calls: readonly object[]): Promise<void> {
   const stdin = calls.map((call) => JSON.stringify(call)).join('\n');
-  const { code, stderr } = await postrider.run(['produce', '--source', 'shop'], { stdin });
-  assert.equal(code, 0, stderr);
+  await output(['produce', '--source', 'shop'], stdin);
 }
 
 async function arrivalOf(messageId: string): Promise<Arrival> {
@@ -95,6 +99,86 @@ test('a changed destination takes effect without a restart', async () => {
     assert.equal((await arrivalOf(messageId)).signature, 'wrong');
   });
   await apply('teehee');
+});
+
+test('a secret changes while events run, and a receiver that knows one at a time refuses none', async (t) => {
+  const [old, fresh] = [newSigningSecret(), newSigningSecret()];
+  let webhook = new Webhook(old);
+  const statuses: { readonly signatures: number; readonly status: number }[] = [];
+  const partner = await startReceiver({
+    port: 0,
+    answer: ({ body, headers }) => {
+      const signatures = String(headers['webhook-signature']).split(' ').length;
+      let status = 200;
+      try {
+        webhook.verify(body, headers as Record<string, string>);
+      } catch {
+        status = 401;
+      }
+      statuses.push({ signatures, status });
+      return { status };
+    },
+  });
+  t.after(() => partner.close());
+  const applied = async (sharedSecret: string, ...more: readonly string[]): Promise<string> => {
+    const destination = {
+      kind: 'Destination',
+      id: 'partner',
+      name: 'Partner',
+      sources: ['partners'],
+      sharedSecret,
+      signature: 'both',
+      webhooks: [{ url: partner.url }],
+    };
+    const source = { kind: 'Source', id: 'partners', name: 'Partners', writeKeys: ['wk_p'] };
+    return output(['apply', '-f', '-', ...more], JSON.stringify([source, destination]));
+  };
+  await applied(old);
+
+  let sent = 0;
+  const over = new AbortController();
+  const running = (async () => {
+    while (!over.signal.aborted) {
+      const calls = Array.from({ length: 150 }, () => ({
+        type: 'identify',
+        userId: `u-${sent++}`,
+      }));
+      const stdin = calls.map((call) => JSON.stringify(call)).join('\n');
+      await output(['produce', '--source', 'partners'], stdin);
+    }
+  })();
+  const arrived = (signatures: number, count: number): Promise<void> =>
+    eventually(() => {
+      const those = statuses.filter((each) => each.signatures === signatures);
+      assert.ok(those.length >= count, `${those.length} with ${signatures} signatures`);
+    });
+  await arrived(1, 150);
+  assert.match(
+    await applied(fresh),
+    /the former secret signs as well until .*; X-Signature is made with the new one alone/,
+  );
+  await arrived(2, 300);
+  webhook = new Webhook(fresh);
+  await arrived(2, statuses.length + 150);
+  over.abort();
+  await running;
+  await eventually(() => {
+    assert.equal(statuses.length, sent);
+  });
+  for (const command of [
+    ['get', 'destination', 'partner'],
+    ['status', 'partner'],
+  ])
+    assert.match(await output(command), /^signed with the former secret as well until 20/m);
+  await output(['send-test', 'partner']);
+  assert.equal(statuses.at(-1)?.signatures, 2);
+  assert.match(await applied(fresh, '--end-overlap'), /partner: end of the former secrets/);
+  await output(['send-test', 'partner']);
+  assert.equal(statuses.at(-1)?.signatures, 1);
+  assert.deepEqual(
+    statuses.filter(({ status }) => status !== 200),
+    [],
+  );
 });
 
 test('the ops servers of running roles answer, and no secret is in metrics or logs', async () => {
