@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Past } from '../../src/event/destination-health.ts';
 import type { WorkerStatus } from '../../src/event/destination-status.ts';
+import { unseen } from '../../src/event/destination-view.ts';
 import { openAccess } from '../../src/console/access/access.ts';
 import { decodeCursor, encodeCursor } from '../../src/console/api/cursor.ts';
 import {
   countStates,
+  detailOf,
   judgedViews,
   overviewOf,
   pageOf,
@@ -15,6 +17,7 @@ import { behindOf } from '../../src/console/api/flow.ts';
 import { seriesOf } from '../../src/console/api/series.ts';
 import { Pasts } from '../../src/console/index/pasts.ts';
 import { firstStep } from '../../src/console/index/series-query.ts';
+import { exampleDestination } from '../resources/examples.ts';
 
 const nowMs = Date.UTC(2026, 0, 31, 12, 0, 30);
 
@@ -79,6 +82,22 @@ test('destinations nobody speaks of are shown as configured, and as their attemp
     [overviewOf(views).total, overviewOf(views).getNothing, overviewOf(views).byOtherUrl],
     [4, 1, 0],
   );
+});
+
+test('a destination says until when a former secret signs, and shows none', () => {
+  const formerSecrets = [{ secret: 'f0rmer', untilMs: nowMs + 1_000 }];
+  const crm = exampleDestination({ signature: 'standard', formerSecrets });
+  const live = {
+    resources: new Map([['Destination/crm', crm]]),
+    pauses: { get: () => undefined, resumedSince: () => undefined },
+    identityOf: () => crm,
+  } as unknown as Parameters<typeof detailOf>[2];
+  const row = { id: 'crm' } as unknown as Parameters<typeof detailOf>[0];
+  const view = { ...unseen('crm'), asOf: undefined };
+  const during = detailOf(row, view, live, nowMs);
+  assert.equal(during.formerSecretUntil, '2026-01-31T12:00:31.000Z');
+  assert.doesNotMatch(JSON.stringify(during), /f0rmer/);
+  assert.ok(!('formerSecretUntil' in detailOf(row, view, live, nowMs + 1_000)));
 });
 
 test('bands join steps that came to the same', () => {

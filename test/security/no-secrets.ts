@@ -28,6 +28,7 @@ const secrets = {
   property: 'property-zq13',
   databasePassword: 'database-password-zq14',
   pathToken: 'path-token-zq15',
+  formerSecret: 'former-secret-zq16',
 };
 /** By design in what these print: names, and the URLs of endpoints as they are configured. */
 const shownByGet: readonly string[] = [secrets.writeKey, secrets.queryToken];
@@ -128,14 +129,19 @@ function expectSilence(): void {
 
 test('commands that fail and commands that answer show no secret', async () => {
   const secretUrl = `${receiver.url}/refuses/${secrets.pathToken}`;
+  const hanging = destination('hanging', `${receiver.url}/hangs?token=${secrets.queryToken}`, {
+    signature: 'both',
+  });
+  const before = { ...hanging, sharedSecret: secrets.formerSecret };
   const good = documents(
     shop,
     destination('refusing', `${receiver.url}/refuses?token=${secrets.queryToken}`),
-    destination('hanging', `${receiver.url}/hangs?token=${secrets.queryToken}`),
+    hanging,
     destination('gone', `http://127.0.0.1:1/?token=${secrets.queryToken}`),
     destination('chat', secretUrl, { secretUrl: true }),
     { kind: 'NoticeHook', id: 'team', name: 'Team', url: secretUrl },
   );
+  assert.equal(await run(['apply', '-f', '-'], documents(shop, before)), 0);
   assert.equal(await run(['apply', '-f', '-'], good), 0);
   const { headerValue, urlPassword, databasePassword } = secrets;
   const database = `postgres://reader:${databasePassword}@127.0.0.1:1/shop`;

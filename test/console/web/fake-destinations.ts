@@ -138,7 +138,9 @@ export function fakeDestinations(
         payload: 'standard',
       },
       ...(state === 'paused' ? { pause: { since: before(minutes) } } : {}),
-      ...(index === cutOffResume ? { resumedSince: before(30) } : {}),
+      ...(index === cutOffResume
+        ? { resumedSince: before(30), formerSecretUntil: later(600) }
+        : {}),
     };
   }).sort(
     (a, b) =>

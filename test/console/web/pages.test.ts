@@ -410,11 +410,12 @@ visiting(
 );
 
 visiting(
-  'a resume that may have left events is told, and can be repeated',
+  'a resume that may have left events is told, and can be repeated; so is the end of a former secret',
   async ({ page, open }) => {
     const left = busy.destinations.find(({ resumedSince }) => resumedSince !== undefined);
     await open(`/destinations/${encodeURIComponent(left?.id ?? '')}`);
     await page.getByText('events that were kept for it may be left').waitFor();
+    await page.getByText('signed with the former secret as well; that ends').waitFor();
     await page.getByRole('button', { name: 'Pause…' }).waitFor();
     await page.getByRole('button', { name: 'Resume…' }).click();
     await page.getByRole('heading', { name: 'Resume this destination?' }).waitFor();
