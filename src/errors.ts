@@ -68,7 +68,7 @@ export class PostriderError extends Error {
   }
 }
 
-/** What was thrown, as an error: libraries may throw anything. */
+/** Turns what was thrown into an error: libraries may throw anything. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

@@ -1,7 +1,10 @@
 import { stringify } from 'yaml';
 import { asPrintableJson, unescaped } from './printable.ts';
 
-/** As `printableJson`, in YAML, whose strings in double quotes have JSON's escapes; without a final line break. */
+/**
+ * Does the work of `printableJson` in YAML, whose strings in double quotes have JSON's escapes. The
+ * text has no final line break.
+ */
 export function printableYaml(value: unknown): string {
   const text = stringify(value).trimEnd();
   if (text.search(unescaped) < 0) return text;

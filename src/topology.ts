@@ -22,21 +22,27 @@ export interface Topic {
   readonly replicationFactor: number;
   /** Topic-level settings that differ from, or must not depend on, the broker's defaults. */
   readonly config: Readonly<Record<string, string>>;
-  /** What it holds, for the docs. */
+  /** The contents of the topic, for the docs. */
   readonly holds: string;
-  /** What its records are keyed by, for the docs. */
+  /** The key of the topic's records, for the docs. */
   readonly keyedBy: string;
 }
 
 const dayMs = 86_400_000;
-/** Of a customer's link to the console: shorter than the audit is kept, which has the list of them. */
+/**
+ * The longest lifetime of a customer's link to the console. It is shorter than the audit's
+ * retention, because the audit has the list of links.
+ */
 export const longestLinkMs: number = 90 * dayMs;
 const deliveryDays = 7;
 const deadLetterDays = 30;
 const attemptsDays = 3;
-/** Of what is kept for a paused destination: somebody has to mend it, which may take a week or two. */
+/**
+ * The retention of events of a paused destination: somebody has to mend it, which may take a week
+ * or two.
+ */
 const pausedDays = 14;
-/** Of each partition: some ten million lines. */
+/** The size limit of each partition of attempts: some ten million lines. */
 const attemptsBytes = 512 * 1024 * 1024;
 /** Everything that holds is written anew every five minutes. */
 const statusMs = 3_600_000;
@@ -96,23 +102,29 @@ export interface Topology {
   /** Every topic that calls are read from. */
   readonly ingestTopics: readonly string[];
   readonly retryTiersMs: readonly number[];
-  /** Of the topic that all destinations share and of dedicated ones. */
+  /** The retention of the shared delivery topic and of dedicated ones. */
   readonly deliveryRetentionMs: number;
-  /** Of what is kept for a paused destination. */
+  /** The retention of events of a paused destination. */
   readonly pausedRetentionMs: number;
-  /** How long deletions are known. */
+  /** The time for which deletions stay in force. */
   readonly deletionRetentionMs: number;
   readonly groups: {
     readonly router: string;
     readonly delivery: string;
-    /** Whose one member with a partition writes notices. */
+    /** The group whose one member with a partition writes notices. */
     readonly notices: string;
   };
   /** All topics but dedicated ones and those of `extraIngestTopics`. */
   readonly all: readonly Topic[];
-  /** Those of `all` that a role reads or writes. They must exist before it starts; it need not see others. */
+  /**
+   * The topics of `all` that a role reads or writes. They must exist before it starts; it need not
+   * see others.
+   */
   readonly usedBy: Readonly<Record<RoleName, readonly string[]>>;
-  /** Whether this deployment has such a topic, may have had it, or may get it: those of any tier and destination too. */
+  /**
+   * Says whether this deployment has such a topic, had it, or may get it, including those of any
+   * tier and destination.
+   */
   owns(topicName: string): boolean;
   retryTopic(tierMs: number): string;
   /** A retry topic's delay, for topics of former tiers too; undefined if the name is none. */
@@ -124,9 +136,9 @@ export interface Topology {
   dedicatedGroup(destinationId: string): string;
   /** The group that reads a topic of events: of its destination if it is dedicated, else of all workers. */
   deliveryGroup(topicName: string): string;
-  /** Whose one member may send the letters of a topic again. */
+  /** The group whose one member may send the letters of a topic again. */
   redriveGroup(letterTopic: string): string;
-  /** Whose member syncs an audience. */
+  /** The group whose one member syncs an audience. */
   audienceGroup(audienceId: string): string;
   /** The right to write what is remembered of an audience in one partition of `audience-members`. */
   audienceTransaction(audienceId: string, partition: number): string;

@@ -7,7 +7,7 @@ import type { KafkaClient } from '../kafka/client.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import { readRange } from '../kafka/read-range.ts';
 
-/** Which lines to select. A condition that is not given holds for all. */
+/** The lines to select. A condition that is not given holds for all. */
 export interface AttemptSelection {
   readonly destination?: string | undefined;
   readonly messageId?: string | undefined;

@@ -1,17 +1,42 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import type { SyncCounts } from '../resources/audiences/record.ts';
+import type { SaidTrait, SyncCounts } from '../resources/audiences/record.ts';
 import { numbersOf, textColumns } from './database.ts';
-import type { Change } from './sync-target.ts';
+
+/** The part of an audience or a computed trait that a sync needs. */
+export interface SyncTarget extends SaidTrait {
+  readonly id: string;
+}
+
+/** The change of one user: the new value of the trait, as JSON text. */
+export interface Change {
+  readonly userId: string;
+  /** Null: the user is no longer in the data. */
+  readonly value: string | null;
+  /** The value that was sent last; null: none, or the user had left. */
+  readonly was: string | null;
+  /** The user was deleted since, so no call is made. Epoch milliseconds. */
+  readonly deletedMs: number | undefined;
+}
+
+/** Kinds of changes in reports. `baseline`: unchanged, and sent again. `forgotten`: of a deleted user. */
+type ChangeKind = 'added' | 'removed' | 'changed' | 'baseline' | 'forgotten';
+
+export function kindOf({ value, was, deletedMs }: Change): ChangeKind {
+  if (deletedMs !== undefined) return 'forgotten';
+  if (value === was) return 'baseline';
+  if (value === null) return 'removed';
+  return was === null ? 'added' : 'changed';
+}
 
 /** The result of comparing the data with the memberships. */
 export interface Difference extends SyncCounts {
   /** Users with a membership who were not deleted since. */
   readonly before: number;
-  /** Of the users whose value changes, the largest number with the same new value. */
+  /** The largest number of users whose value changes to the same new value. */
   readonly changedAlike: number;
 }
 
-export interface DifferenceOptions {
+interface DifferenceOptions {
   /** Include users that do not differ. */
   readonly withBaseline: boolean;
   /** Users without a membership get no call if they were deleted at this time or later. */

@@ -7,7 +7,7 @@ import { numbersOf, openDatabase, quoted } from './database.ts';
 export interface CheckpointSubject {
   /** `<topic> of <its partitions>, <audience, source and trait>` */
   readonly name: string;
-  /** As long as it is the same, offsets mean the same records. */
+  /** The id of the topic. While it is the same, offsets mean the same records. */
   readonly topicId: string;
   /** One past the last record, by partition. */
   readonly ends: ReadonlyMap<number, number>;

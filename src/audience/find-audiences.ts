@@ -14,7 +14,7 @@ export interface FoundAudiences {
   readonly audiences: readonly (Audience | ComputedTrait)[];
   /** The destinations connected to each source. */
   readonly destinationsOf: (sourceId: string) => readonly string[];
-  /** Whether an audience or computed trait with this id exists, selected or not. */
+  /** Says whether an audience or computed trait with this id exists, selected or not. */
   readonly isKnown: (id: string) => boolean;
 }
 

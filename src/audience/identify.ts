@@ -3,7 +3,7 @@ import { encodeAudienceRoute } from '../event/audience-headers.ts';
 import { isIdTooLong, isLongerThan, maxCallBytes } from '../event/limits.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
-import { kindOf, type Change, type SyncTarget } from './sync-target.ts';
+import { kindOf, type Change, type SyncTarget } from './changes.ts';
 
 export interface IdentifyOptions {
   readonly target: SyncTarget;
@@ -26,7 +26,7 @@ export interface Baseline {
   readonly reached: readonly string[];
   /** The calls take the trait back. */
   readonly isTakenBack: boolean;
-  /** As the run that began it had it. */
+  /** The sync's id, as the run that began it had it. */
   readonly sync: string;
   readonly timeMs: number;
 }
@@ -94,7 +94,7 @@ export class IdentifyCalls {
   }
 }
 
-/** What is the same in all calls of a sync. */
+/** The part that all calls of a sync have in common. */
 interface CommonPart {
   readonly idPrefix: string;
   readonly end: string;

@@ -1,15 +1,16 @@
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
-import type { Change, SyncTarget } from './sync-target.ts';
+import type { Change, SyncTarget } from './changes.ts';
 
 /**
- * How `audience-members` holds what was told: under `<audience>/<source>/<trait>:<user>` the trait's value as
- * JSON, null once it was taken back. Membership belongs to a trait of a source, not to an audience's id.
+ * The records of `audience-members`: under `<audience>/<source>/<trait>:<user>` is the trait's
+ * value as JSON, null once it was taken back. Membership belongs to a trait of a source, not to an
+ * audience's id.
  */
 
 /**
- * When the sync that sent it began, by Kafka's clock in epoch milliseconds. A later deletion ends the
- * membership.
+ * The time at which the sync that sent the record began, by Kafka's clock in epoch milliseconds. A
+ * later deletion ends the membership.
  */
 export const sinceHeader = 'since';
 

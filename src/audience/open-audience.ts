@@ -1,7 +1,9 @@
+import { PostriderError } from '../errors.ts';
+import { adminError, elections, retryWhileUnsettled } from '../kafka/admin-error.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import { PostriderError } from '../errors.ts';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
+import { KafkaAnswerError } from '../kafka/protocol/errors.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
@@ -11,10 +13,10 @@ import {
   encodeAudienceRecord,
   type AudienceRecord,
 } from '../resources/audiences/record.ts';
+import { requireTopics } from '../resources/require-topics.ts';
 import type { Topology } from '../topology.ts';
 import { memberPartition } from './membership.ts';
 import { PartitionWriters } from './partition-writers.ts';
-import { readTopicFacts, type TopicFacts } from './topic-facts.ts';
 import { openWorkspace, type Workspace } from './workspace.ts';
 
 export interface SyncDeps {
@@ -32,7 +34,7 @@ export interface SyncProgress {
 }
 
 export interface OpenOptions {
-  /** Where checkpoints are kept; undefined: none are kept. */
+  /** The folder of checkpoints; undefined: none are kept. */
   readonly directory: string | undefined;
   /** The only folder that lists are read from, after links are followed. */
   readonly filesDir: string;
@@ -46,7 +48,7 @@ export interface OpenAudience {
   readonly facts: TopicFacts;
   readonly workspace: Workspace;
   readonly record: AudienceRecord;
-  /** When this run began, by Kafka's clock. Everything older has been read. */
+  /** The time at which this run began, by Kafka's clock. Everything older has been read. */
   readonly sinceMs: number;
   /**
    * The end of each partition of `audience-members`: behind everything that was written before, and by this
@@ -134,4 +136,57 @@ function explainFenced(id: string, error: unknown): unknown {
   if (!(error instanceof PostriderError) || error.code !== 'fenced') return error;
   const message = `${id}: this sync stopped because a newer one of the same audience began; what it sent is recorded and is not sent again (${error.message})`;
   return new PostriderError('fenced', message, { cause: error });
+}
+
+/** The properties of the topics that a sync writes to. */
+interface TopicFacts {
+  /** Partitions of `audience-members`. They are never added, because users would move to others. */
+  readonly memberPartitions: number;
+  /** The id that Kafka gave to `audience-members`. A topic of this name that is created again gets another. */
+  readonly membersTopicId: string;
+  readonly callPartitions: number;
+  /** The time for which `audience-members` keeps the tombstone of a user who left. */
+  readonly tombstonesKeptMs: number;
+}
+
+/** A broker may just have been lost, or have heard of the topic later than others. */
+const unsettled = {
+  forMs: 10_000,
+  reasons: [...elections.reasons, 'UNKNOWN_TOPIC_OR_PARTITION', 'NoAnswer'],
+};
+
+/** @throws PostriderError `not-found` where a topic is missing, `kafka-unavailable` */
+async function readTopicFacts(kafka: KafkaClient, topology: Topology): Promise<TopicFacts> {
+  const { audienceMembers, ingestAudience, audienceSyncs, deletions } = topology.topics;
+  const needed = [audienceMembers, ingestAudience, audienceSyncs, deletions];
+  await requireTopics(
+    kafka,
+    needed.map((name) => ({ name })),
+  );
+  const found = await withAdmin(kafka, (admin) =>
+    admin.describeTopics([audienceMembers, ingestAudience]),
+  );
+  const members = found.get(audienceMembers);
+  return {
+    memberPartitions: members?.partitions ?? 0,
+    membersTopicId: await readTopicId(kafka, audienceMembers),
+    callPartitions: found.get(ingestAudience)?.partitions ?? 0,
+    tombstonesKeptMs: Number(members?.config['delete.retention.ms'] ?? 0),
+  };
+}
+
+async function readTopicId(kafka: KafkaClient, topic: string): Promise<string> {
+  const cluster = kafka.openCluster();
+  try {
+    return await retryWhileUnsettled(async () => {
+      await cluster.refresh([topic]);
+      const found = cluster.topic(topic);
+      if (found !== undefined) return found.id;
+      throw new KafkaAnswerError(cluster.topicError(topic) ?? 'UNKNOWN_TOPIC_OR_PARTITION', topic);
+    }, unsettled);
+  } catch (error) {
+    throw adminError(error, topic);
+  } finally {
+    cluster.close();
+  }
 }

@@ -1,11 +1,12 @@
-import type { AudienceRecord, ToldTrait } from '../resources/audiences/record.ts';
 import {
   formerDestinations,
   formerTraits,
   isSameTrait,
   toldOf,
   withTold,
-} from '../resources/audiences/told.ts';
+  type AudienceRecord,
+  type ToldTrait,
+} from '../resources/audiences/record.ts';
 import { everyoneRecord } from './everyone.ts';
 import {
   withAudience,
@@ -14,7 +15,7 @@ import {
   type SyncDeps,
 } from './open-audience.ts';
 import { SyncRun } from './sync-run.ts';
-import type { SyncTarget } from './sync-target.ts';
+import type { SyncTarget } from './changes.ts';
 
 export interface RetireOptions extends Omit<OpenOptions, 'dryRun'> {
   /** Nothing is sent, and users keep the trait. */
@@ -85,7 +86,7 @@ export async function retireFormer(
   });
 }
 
-/** What the audience says now, and has told already. */
+/** The trait that the audience has now, and the users who have been told of it. */
 interface Successor {
   readonly target: SyncTarget;
   readonly destinationsOf: (sourceId: string) => readonly string[];

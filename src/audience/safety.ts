@@ -1,10 +1,9 @@
 import type { AudienceLimits } from '../resources/resource.ts';
-import type { Difference } from './changes.ts';
-import type { SyncTarget } from './sync-target.ts';
+import type { Difference, SyncTarget } from './changes.ts';
 
-/** What may change at once, in percent of the previous users, and what was confirmed. */
+/** The limits of a change, in percent of the previous users, and what was confirmed. */
 export interface SafetyLimits extends Required<AudienceLimits> {
-  /** Whether an audience may become empty. */
+  /** True if an audience may become empty. */
   readonly allowEmpty: boolean;
 }
 

@@ -1,15 +1,13 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
-import type { OutgoingChange } from './change-batch.ts';
-import { readChanges } from './changes.ts';
+import { emit, type OutgoingChange } from './emit.ts';
+import { kindOf, readChanges, type Change } from './changes.ts';
 import { textColumns } from './database.ts';
 import type { Deletions } from './deletions.ts';
-import { emit } from './emit.ts';
 import { everyoneRecord, isUpTo, type ToldBaseline } from './everyone.ts';
 import type { IdentifyCalls } from './identify.ts';
 import { rememberedOf, type Memberships } from './membership.ts';
 import type { OpenAudience } from './open-audience.ts';
-import { kindOf, type Change } from './sync-target.ts';
 
 export interface SendOptions {
   readonly audience: OpenAudience;
@@ -21,7 +19,7 @@ export interface SendOptions {
   readonly everyone:
     { readonly baseline: ToldBaseline; readonly after: ReadonlyMap<number, string> } | undefined;
   readonly membersTopic: string;
-  /** How many changes are committed together. */
+  /** The number of changes that are committed together. */
   readonly changesPerTransaction: number;
   readonly onSent: (changes: number) => void;
 }

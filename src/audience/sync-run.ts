@@ -6,7 +6,7 @@ import {
   type SyncCounts,
   type SyncEntry,
 } from '../resources/audiences/record.ts';
-import { applyChanges, findChanges, type Difference } from './changes.ts';
+import { applyChanges, findChanges, type Difference, type SyncTarget } from './changes.ts';
 import { loadState, noneYet, saveState, type CheckpointSubject } from './checkpoint.ts';
 import { Deletions } from './deletions.ts';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
@@ -16,7 +16,6 @@ import { Memberships } from './membership.ts';
 import type { OpenAudience, SyncDeps } from './open-audience.ts';
 import { replay } from './replay.ts';
 import { adoptFormer, sendChanges, type SendOptions } from './send-changes.ts';
-import type { SyncTarget } from './sync-target.ts';
 
 export interface RunOptions {
   readonly action: SyncEntry['action'];
@@ -207,7 +206,7 @@ export class SyncRun {
     return [everyoneRecord(audienceMembers, 0, this.#audience.id, undefined)];
   }
 
-  /** What this run did, or was about to do. */
+  /** The entry of this run in the audience's history. */
   entry(
     outcome: SyncEntry['outcome'],
     { members, added, removed, changed, baseline, forgotten }: SyncCounts,

@@ -1,8 +1,13 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { asError, PostriderError } from '../errors.ts';
-import type { AudienceRecord, ToldTrait } from '../resources/audiences/record.ts';
-import { formerDestinations, toldOf, withTold } from '../resources/audiences/told.ts';
-import { readChanges, type Difference } from './changes.ts';
+import {
+  formerDestinations,
+  toldOf,
+  withTold,
+  type AudienceRecord,
+  type ToldTrait,
+} from '../resources/audiences/record.ts';
+import { readChanges, type Change, type Difference, type SyncTarget } from './changes.ts';
 import {
   withAudience,
   type OpenAudience,
@@ -11,10 +16,9 @@ import {
 } from './open-audience.ts';
 import { objectionTo, type SafetyLimits } from './safety.ts';
 import { SyncRun } from './sync-run.ts';
-import type { Change, SyncTarget } from './sync-target.ts';
 
 export interface SyncOptions extends OpenOptions, SafetyLimits {
-  /** Whether unchanged users are sent as well, and the only destination that gets them. */
+  /** Set if unchanged users are sent as well, with the only destination that gets them. */
   readonly full: { readonly destination: string | undefined } | undefined;
   /** Every destination that is connected to the source. */
   readonly connected: readonly string[];
@@ -24,7 +28,7 @@ export interface SyncOptions extends OpenOptions, SafetyLimits {
 }
 
 export interface SyncResult extends Difference {
-  /** As in the calls' `context.audience.sync`. */
+  /** The sync's id, as in the calls' `context.audience.sync`. */
   readonly sync: string;
   /**
    * Calls that would be larger than the pipeline accepts. They are not sent, and the next sync tries again.

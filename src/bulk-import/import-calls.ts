@@ -1,10 +1,12 @@
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import { userOf } from '../event/envelope.ts';
-import { parseCall } from '../event/parse-call.ts';
 import { maxCallBytes } from '../event/limits.ts';
+import { parseCall } from '../event/parse-call.ts';
 import { writeKeyHeader } from '../event/write-key.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
-import type { OutgoingRecord } from '../kafka/record.ts';
 import { SendWindow } from '../kafka/produce/send-window.ts';
+import type { OutgoingRecord } from '../kafka/record.ts';
 import { splitLines, type Line } from '../split-lines.ts';
 
 export interface ImportOptions {
@@ -70,4 +72,68 @@ function readLine(
 
 function isBlank(bytes: Buffer): boolean {
   return bytes.every((byte) => byte === 0x20 || byte === 0x09);
+}
+
+/** The progress of an import. Lines are begun in their order, and settled in any. */
+export class ImportProgress {
+  sent = 0;
+  /** Not sent, for a reason of their own. */
+  bad = 0;
+  readonly #begun = new Set<number>();
+  #lastSettled = 0;
+
+  begun(line: number): void {
+    this.#begun.add(line);
+  }
+
+  lineSent(line: number): void {
+    this.sent += 1;
+    this.#settled(line);
+  }
+
+  lineBad(line: number): void {
+    this.bad += 1;
+    this.#settled(line);
+  }
+
+  /** The place at which an import that was ended can go on, so that no line is left out. */
+  get placeText(): string {
+    const last = this.#lastSettled;
+    const [open = last + 1] = this.#begun;
+    const ahead = last > open ? `; of the lines up to ${last}, some were sent as well` : '';
+    return `after line ${open - 1}${ahead}`;
+  }
+
+  #settled(line: number): void {
+    this.#begun.delete(line);
+    this.#lastSettled = Math.max(this.#lastSettled, line);
+  }
+}
+
+/** The content of a gzip stream, and any other stream as it is, decided by its first two bytes. */
+export async function* gunzipIfNeeded(
+  chunks: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer, void, undefined> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  let head: Buffer = Buffer.alloc(0);
+  while (head.length < 2) {
+    const next = await iterator.next();
+    if (next.done === true) break;
+    head = Buffer.concat([head, next.value]);
+  }
+  const whole = withHead(head, iterator);
+  yield* head[0] === 0x1f && head[1] === 0x8b ? gunzip(whole) : whole;
+}
+
+async function* withHead(
+  head: Buffer,
+  tail: AsyncIterator<Buffer>,
+): AsyncGenerator<Buffer, void, undefined> {
+  yield head;
+  for (let next = await tail.next(); next.done !== true; next = await tail.next()) yield next.value;
+}
+
+function gunzip(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+  // An error of either end is thrown by the iteration.
+  return pipeline(Readable.from(chunks), createGunzip(), () => undefined);
 }

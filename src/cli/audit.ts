@@ -58,7 +58,7 @@ export async function audited<T>(context: Context, done: Done, act: () => Promis
   }
 }
 
-/** How a run ended. */
+/** The end of a run. */
 interface RunEnd {
   /** A sentence for each reason why events were left out. */
   readonly leftOut: readonly string[];
@@ -146,7 +146,7 @@ export function ofDestinations(
 
 const mostNamed = 20;
 
-/** Which resources, without their fields: these may be secrets. */
+/** The names of the changed resources, without their fields: these may be secrets. */
 export function changesText(changes: readonly Change[]): string {
   return shortened(changes.map(({ action, kind, id }) => `${action} ${kind}/${id}`));
 }
@@ -158,7 +158,10 @@ export function shortened(texts: readonly string[]): string {
   return more > 0 ? `${named} and ${more} more` : named;
 }
 
-/** Which letters a redrive was to send. Whose they are is left out: the audit outlives the deletion of a user. */
+/**
+ * The selection of letters that a redrive was to send. The letters' users are left out: the audit
+ * outlives the deletion of a user.
+ */
 export function selectionText(
   options: RedriveOptions & Readonly<Record<string, unknown>>,
   places: readonly unknown[],

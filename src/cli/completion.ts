@@ -12,8 +12,8 @@ import type { Context } from './context.ts';
 const giveUpMs = 2_000;
 
 /**
- * What the library cannot read from the commands: files and folders, and ids of resources, which are read from Kafka
- * where one is wanted.
+ * Completes values that the library cannot read from the commands: files and folders, and ids of
+ * resources, which are read from Kafka when one is wanted.
  * @param words the line to complete, without the program's name; the last may be empty
  */
 export async function completeValues(

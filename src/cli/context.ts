@@ -3,17 +3,15 @@ import { withAdmin } from '../kafka/admin.ts';
 import { createKafka, type KafkaClient, type KafkaOptions } from '../kafka/client.ts';
 import { reachKafka } from '../kafka/reach.ts';
 import { createLogger, silentLogger, type Logger } from '../ops/log.ts';
-import { shutdownSignal } from '../ops/shutdown.ts';
+import { shutdownSignal } from '../ops/process.ts';
 import { printableLines } from '../printable.ts';
 import { describeOddSettings } from '../settings/misspelt.ts';
 import { readSettings } from '../settings/read.ts';
 import type { Settings } from '../settings/table.ts';
 import { createTopology, type Topology } from '../topology.ts';
-import { explainConnection } from './connect/explain-connection.ts';
+import { explainConnection, kafkaOptions } from './connect/connection.ts';
 import { createCredentials, type Credentials } from './connect/credentials.ts';
-import { kafkaOptions } from './connect/kafka-options.ts';
-import { startStatusLine, type StatusLine } from './terminal/status-line.ts';
-import { note, type Terminal } from './terminal/terminal.ts';
+import { note, startStatusLine, type StatusLine, type Terminal } from './terminal/terminal.ts';
 
 /** The environment of a command. Each part is created at first use, so `--help` needs no settings. */
 export interface Context {

@@ -1,5 +1,5 @@
 import type { CallType } from '../event/call.ts';
-import { BatchSender } from './batch-sender.ts';
+import { BatchSender, Outbox } from './sending.ts';
 import type {
   AcceptedCall,
   AliasCall,
@@ -10,13 +10,12 @@ import type {
   TrackCall,
 } from './calls.ts';
 import { systemClock } from './clock.ts';
-import { debugLog, type DebugLog } from './debug.ts';
+import { debugLog, type DebugLog, warn } from './warnings.ts';
 import { encodeCall, type EncodedCall } from './encode-call.ts';
-import { AnalyticsError } from './error.ts';
+import { AnalyticsError, Losses } from './errors.ts';
 import { batchOverheadBytes } from './http-transport.ts';
-import { library } from './library.ts';
+import { library } from './transport.ts';
 import { maxBodyBytes } from '../event/limits.ts';
-import { Losses } from './losses.ts';
 import { openTransport } from './open-transport.ts';
 import {
   closeTimeoutMs,
@@ -25,8 +24,6 @@ import {
   type CloseOptions,
   type Options,
 } from './options.ts';
-import { Outbox } from './outbox.ts';
-import { warn } from './warning.ts';
 
 /**
  * Records calls for one source and sends them in the background.

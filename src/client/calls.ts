@@ -7,15 +7,15 @@ export interface CommonFields {
   /** Default: a new UUID. Receivers recognize repetitions by it, so it must be unique. */
   readonly messageId?: string | undefined;
   /**
-   * When the call happened, for importing past data: a Date, or an ISO 8601 time, which is sent as it is.
-   * Leave it out for present calls.
+   * The time of the call, for importing past data: a Date, or an ISO 8601 time, which is sent as it
+   * is. Leave it out for present calls.
    */
   readonly timestamp?: Date | string | undefined;
   /** Extra context; not attributes of the user. */
   readonly context?: object | undefined;
   /**
-   * Which destinations get the call, by their published names: `{ All: false, Webhooks: true }`. By
-   * default all do.
+   * The destinations that get the call, by their published names: `{ All: false, Webhooks: true }`.
+   * By default all do.
    */
   readonly integrations?: Readonly<Record<string, boolean | object>> | undefined;
 }
@@ -67,7 +67,7 @@ export type ScreenCall = CommonFields &
 export type GroupCall = CommonFields &
   Identity & {
     readonly groupId: string;
-    /** Of the group. */
+    /** Traits of the group. */
     readonly traits?: object | undefined;
   };
 

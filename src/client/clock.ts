@@ -18,6 +18,15 @@ export interface Timer {
 /** Node's longest timer, almost 25 days. Node turns anything longer into 1 ms. */
 export const longestDelayMs = 2_147_483_647;
 
+/**
+ * The wait before a batch is sent again, after so many failed attempts: from 0.1 s, doubling to 5 s, minus a
+ * random part of up to half, so that clients do not all come back at once.
+ */
+export function backoffMs(failures: number, random: () => number): number {
+  const mostMs = Math.min(100 * 2 ** Math.min(failures - 1, 10), 5_000);
+  return mostMs * (1 - random() / 2);
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   steadyNow: () => performance.now(),

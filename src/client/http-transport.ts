@@ -1,10 +1,8 @@
-import { judge, type Answer } from './answer.ts';
 import { systemClock } from './clock.ts';
 import type { EncodedCall } from './encode-call.ts';
-import { library } from './library.ts';
-import { delivered, refusedAll, type SendResult, type Transport } from './transport.ts';
+import { delivered, library, refusedAll, type SendResult, type Transport } from './transport.ts';
 
-export interface HttpTransportOptions {
+interface HttpTransportOptions {
   readonly url: string;
   readonly writeKey: string;
   /** For a whole request, including its answer. Default 20 s, more than the gateway waits for Kafka. */
@@ -107,7 +105,7 @@ async function beginningOf({ body }: Response): Promise<string> {
 
 const head = `{"context":${JSON.stringify({ library })},"batch":[`;
 
-/** What a body has beside its calls and the commas between them. */
+/** The bytes of a body beside its calls and the commas between them. */
 export const batchOverheadBytes: number = batchBody([], new Date(0)).length;
 
 /**
@@ -130,4 +128,71 @@ function networkReason(error: unknown): string {
   const { cause } = error;
   const reason = cause instanceof Error ? cause.message || cause.name : error.message;
   return `no answer: ${reason}`;
+}
+
+/** The endpoint's answer to a batch. */
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | null;
+  readonly body: string;
+}
+
+type Verdict =
+  | { readonly kind: 'delivered' }
+  | { readonly kind: 'again'; readonly reason: string; readonly waitMs: number | undefined }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/**
+ * Judges the gateway's answer as the pipeline judges an endpoint's (src/delivery/outcome.ts): 2xx is
+ * delivered; 408, 425, 429 and 5xx are worth a repetition. Any other answer, including redirects, would be
+ * the same again. That includes 401, 403, 404, 405, 407 and 410, which the pipeline tries again: a wrong write key
+ * or address is reported to the program at once.
+ */
+export function judge({ status, retryAfter, body }: Answer, nowMs: number): Verdict {
+  if (status >= 200 && status < 300) return { kind: 'delivered' };
+  const reason = `the endpoint answered ${status}${explanation(body)}`;
+  if (isPassing(status)) {
+    return { kind: 'again', reason, waitMs: retryAfterMs(retryAfter, nowMs) };
+  }
+  return { kind: 'refused', reason };
+}
+
+/** 408: the request came too slowly. 425: it came in early data of TLS. Both are temporary. */
+function isPassing(status: number): boolean {
+  return status === 408 || status === 425 || status === 429 || status >= 500;
+}
+
+const longestExplanation = 200;
+
+/** The beginning of an error's `message` in this protocol, otherwise of the text. */
+function explanation(body: string): string {
+  const text = (messageOf(body) ?? body).slice(0, longestExplanation).trim();
+  return text === '' ? '' : `: ${text}`;
+}
+
+function messageOf(body: string): string | undefined {
+  try {
+    const { message } = JSON.parse(body) as { message?: unknown };
+    return typeof message === 'string' ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Greatest `Retry-After` that is followed. */
+const mostRetryAfterMs = 300_000;
+
+/**
+ * `Retry-After` (RFC 9110 §10.2.3), seconds, also with a fraction, or a date, as milliseconds from `nowMs`,
+ * at most five minutes; undefined for anything else.
+ */
+export function retryAfterMs(value: string | null, nowMs: number): number | undefined {
+  const text = value?.trim() ?? '';
+  const waitMs = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) * 1_000 : dateOf(text) - nowMs;
+  return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(0, waitMs), mostRetryAfterMs);
+}
+
+/** NaN for anything but an HTTP date: Date.parse alone would accept "-5" too. */
+function dateOf(text: string): number {
+  return /^[A-Z][a-z]{2}, .*GMT$/.test(text) ? Date.parse(text) : NaN;
 }

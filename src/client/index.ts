@@ -1,5 +1,5 @@
 export { Analytics } from './analytics.ts';
-export { AnalyticsError, CallsLostError, type AnalyticsErrorCode } from './error.ts';
+export { AnalyticsError, CallsLostError, type AnalyticsErrorCode } from './errors.ts';
 export type {
   AcceptedCall,
   AliasCall,
@@ -14,5 +14,5 @@ export type {
   WithUserId,
 } from './calls.ts';
 export type { KafkaTransportOptions } from './kafka-options.ts';
-export type { RegistryOptions } from './registry-options.ts';
+export type { RegistryOptions } from './kafka-options.ts';
 export type { AnalyticsOptions, CloseOptions } from './options.ts';

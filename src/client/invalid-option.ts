@@ -1,4 +1,4 @@
-import { AnalyticsError } from './error.ts';
+import { AnalyticsError } from './errors.ts';
 
 export function isObject(given: unknown): given is object {
   return typeof given === 'object' && given !== null && !Array.isArray(given);

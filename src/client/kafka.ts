@@ -5,13 +5,11 @@ import { writeKeyHeader } from '../event/write-key.ts';
 import { createProducer, type Producer } from '../kafka/produce/producer.ts';
 import { createProducingClient } from '../kafka/producing-client.ts';
 import { systemClock } from './clock.ts';
-import type { DebugLog } from './debug.ts';
+import { type DebugLog, OutageWarner, warn } from './warnings.ts';
 import type { EncodedCall } from './encode-call.ts';
 import type { KafkaTransportOptions } from './kafka-options.ts';
-import { OutageWarner } from './outage-warner.ts';
 import { PublishedSchema } from './published-schema.ts';
 import type { Refusal, SendResult, Transport } from './transport.ts';
-import { warn } from './warning.ts';
 
 export interface KafkaSettings extends KafkaTransportOptions {
   readonly writeKey: string;
@@ -26,8 +24,8 @@ export function openKafka(settings: KafkaSettings): Promise<ProducingTransport> 
 }
 
 /**
- * How long closing a producer may take. Its records are settled, or given up. A producer that hangs, or still
- * connects, ends when kafkajs gives it up.
+ * The longest time for closing a producer. Its records are settled, or given up. A producer that
+ * hangs, or still connects, ends when kafkajs gives it up.
  */
 const disconnectTimeoutMs = 1_000;
 

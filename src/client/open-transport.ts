@@ -1,4 +1,4 @@
-import type { DebugLog } from './debug.ts';
+import type { DebugLog } from './warnings.ts';
 import { HttpTransport } from './http-transport.ts';
 import type { KafkaSettings, ProducingTransport } from './kafka.ts';
 import type { Options } from './options.ts';
@@ -46,7 +46,10 @@ function kafkaWhenNeeded(settings: KafkaSettings): Transport {
   };
 }
 
-/** What a machine or process lacks for a while, or a network file system. Only then is another try worth it. */
+/**
+ * Errors of a machine, process or network file system that passes. Only then is another try worth
+ * it.
+ */
 const passing: ReadonlySet<unknown> = new Set([
   ...['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM'],
   ...['EBUSY', 'EIO', 'ESTALE', 'ETIMEDOUT'],

@@ -1,6 +1,6 @@
 import type { AcceptedCall } from './calls.ts';
 import { longestDelayMs } from './clock.ts';
-import { AnalyticsError } from './error.ts';
+import { AnalyticsError } from './errors.ts';
 import {
   invalid,
   isObject,
@@ -8,9 +8,9 @@ import {
   refuseStrangers,
   strangerAmong,
 } from './invalid-option.ts';
-import { readKafkaOptions, type KafkaTransportOptions } from './kafka-options.ts';
+import { type KafkaTransportOptions, readKafkaOptions } from './kafka-options.ts';
 import { maxBatchCalls } from '../event/limits.ts';
-import { lossWarner } from './warning.ts';
+import { lossWarner } from './warnings.ts';
 
 export interface AnalyticsOptions {
   /**
@@ -145,7 +145,7 @@ function count(name: string, given: unknown, fallback: number, most?: number): n
   return value as number;
 }
 
-/** As with numbers, null is the default. */
+/** The callback, or undefined by default; null is the default too, as with numbers. */
 function callback<T>(name: string, given: T): NonNullable<T> | undefined {
   if (given === undefined || given === null) return undefined;
   if (typeof given !== 'function') throw invalid(name, given, 'a function');

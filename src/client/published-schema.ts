@@ -2,9 +2,9 @@ import { createRequire } from 'node:module';
 import { Agent } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 import type * as confluent from '@kafkajs/confluent-schema-registry';
-import { backoffMs } from './backoff.ts';
-import { library } from './library.ts';
-import type { RegistryOptions } from './registry-options.ts';
+import { backoffMs } from './clock.ts';
+import { library } from './transport.ts';
+import type { RegistryOptions } from './kafka-options.ts';
 import { encodeTyped, type AvroType } from './typed-call.ts';
 
 export interface PublishedSchemaOptions extends RegistryOptions {

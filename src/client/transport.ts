@@ -1,5 +1,5 @@
 import type { EncodedCall } from './encode-call.ts';
-import type { AnalyticsErrorCode } from './error.ts';
+import type { AnalyticsErrorCode } from './errors.ts';
 
 /** Becomes an error in the entry module, which has the caller's own copy of the error class. */
 export interface Refusal {
@@ -20,7 +20,7 @@ export type SendResult =
       readonly outcome: 'again';
       /** Undefined if `close` ended it, and nothing had failed before. */
       readonly reason: string | undefined;
-      /** How long the endpoint asks to wait, which applies to every batch. */
+      /** The wait that the endpoint asks for, which applies to every batch. */
       readonly waitMs: number | undefined;
     };
 
@@ -39,3 +39,9 @@ export const delivered: SendResult = { outcome: 'settled', refused: new Map() };
 export function refusedAll(calls: readonly EncodedCall[], refusal: Refusal): SendResult {
   return { outcome: 'settled', refused: new Map(calls.map((call) => [call, refusal])) };
 }
+
+/** The library's name and version, in each batch's context and in the user agent. */
+export const library: { readonly name: string; readonly version: string } = {
+  name: 'postrider-client',
+  version: '0.1.0',
+};

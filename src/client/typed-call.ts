@@ -117,7 +117,7 @@ function fitting<T>(items: readonly T[], valueIn: (item: T) => unknown): true | 
   return items.some((item) => valueIn(item) === undefined) ? undefined : true;
 }
 
-/** As `timestamp-millis`. */
+/** The time as `timestamp-millis`. */
 function timeOf(type: AvroType, given: unknown): unknown {
   const text = typeof given === 'string' ? normalizeTimestamp(given) : undefined;
   const timeMs = text === undefined ? NaN : Date.parse(text);

@@ -24,8 +24,8 @@ const defaultToleranceMs = 300_000;
 const spkiHead = Buffer.from('302a300506032b6570032100', 'hex');
 
 /**
- * Whether `X-Signature` is the lower-case hex HMAC-SHA1 of the body's exact bytes. Takes the same time
- * wherever a wrong signature differs.
+ * Says whether `X-Signature` is the lower-case hex HMAC-SHA1 of the body's exact bytes. Takes the
+ * same time wherever a wrong signature differs.
  * @param secrets the destination's shared secret
  * @param rawBody the bytes as they arrived; after parsing and stringifying they may differ
  * @param header the header's value; a missing or repeated one is not valid

@@ -2,7 +2,7 @@ import type { KafkaClient } from '../kafka/client.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
-import { portProblem } from '../ops/port-problem.ts';
+import { portProblem } from '../ops/listen.ts';
 import type { Role } from '../ops/role.ts';
 import { waitAtMost } from '../ops/wait.ts';
 import type { Topology } from '../topology.ts';

@@ -4,7 +4,7 @@ import type { OutgoingRecord } from '../kafka/record.ts';
 import { timeToEnd } from '../ops/wait.ts';
 import { readStoredResources } from '../resources/config/config-topic.ts';
 import type { StoredResources } from '../resources/config/stored-resources.ts';
-import { requireDestination } from '../resources/find-destination.ts';
+import { requireDestination } from '../resources/config/stored-resources.ts';
 import { pauseRecord, resumedRecord, type Pause } from '../resources/pauses/pause.ts';
 import { readPauses } from '../resources/pauses/pauses.ts';
 import { requireTopics } from '../resources/require-topics.ts';

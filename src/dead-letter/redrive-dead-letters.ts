@@ -2,7 +2,7 @@ import { PostriderError } from '../errors.ts';
 import type { RunOutcome } from '../event/audit-entry.ts';
 import { TopicProgress } from '../kafka/topic-progress.ts';
 import { followStoredResources, type FollowedResources } from '../resources/config/config-topic.ts';
-import { startFence } from '../resources/fence/fence-store.ts';
+import { startFence } from '../resources/fence/fence.ts';
 import { followPauses } from '../resources/pauses/pauses.ts';
 import { requireTopics } from '../resources/require-topics.ts';
 import { Aftermath } from './aftermath.ts';

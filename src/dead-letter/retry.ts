@@ -1,6 +1,5 @@
-import { AttemptReader } from '../attempts/read-attempts.ts';
 import { PostriderError } from '../errors.ts';
-import type { AttemptEnded } from '../event/attempt-line.ts';
+import type { AttemptEnded, AttemptLine } from '../event/attempt-line.ts';
 import { isOf, type Identity } from '../event/uid.ts';
 import { waitUnlessAborted } from '../ops/wait.ts';
 import { readableOfKind } from '../resources/config/stored-resources.ts';
@@ -16,7 +15,16 @@ const lookAgainMs = 500;
 /** Workers hear of a recall within half a second. What one of them has put off until then is recalled too. */
 const heardMs = 2_000;
 
+/** Reads the topic `attempts`, in which workers write what endpoints answer. */
+export interface AttemptLines {
+  /** Leaves out what is there by now. */
+  skip(): Promise<void>;
+  /** Reads on to the end of the topic. */
+  read(sinceMs: number): AsyncGenerator<AttemptLine>;
+}
+
 export interface RetryCaller {
+  readonly attempts: AttemptLines;
   /** Ends the wait for answers. */
   readonly signal: AbortSignal;
   /** Undefined: no event was tried. */
@@ -31,12 +39,11 @@ export interface RetryCaller {
 export async function retryDestinations(
   access: ServiceAccess,
   ids: readonly string[],
-  { signal, onAnswer }: RetryCaller,
+  { attempts, signal, onAnswer }: RetryCaller,
 ): Promise<ReadonlyMap<string, AttemptEnded>> {
   const { kafka, topology, clock } = access;
   const { stored, destinations } = await knownFor(access, ids);
-  const { attempts } = topology.topics;
-  await requireTopics(kafka, [{ name: attempts }]);
+  await requireTopics(kafka, [{ name: topology.topics.attempts }]);
   const pauses = await readPauses(kafka, topology);
   const disabled = new Set(
     readableOfKind(stored, 'Destination').flatMap(({ id, enabled }) => (enabled ? [] : [id])),
@@ -50,9 +57,8 @@ export async function retryDestinations(
   const write = (records: Parameters<typeof writePauses>[1]): Promise<void> =>
     writePauses(access, records, signal);
   const deps = { kafka, topology, clock, write };
-  const reader = new AttemptReader(kafka, attempts, {});
-  const answers = new Answers(reader, destinations, onAnswer);
-  await reader.skip();
+  const answers = new Answers(attempts, destinations, onAnswer);
+  await attempts.skip();
   await recallWaiting(deps, destinations);
   const sinceMs = clock.steadyNow();
   while (!answers.areComplete && clock.steadyNow() - sinceMs < answerMs && !signal.aborted) {
@@ -77,12 +83,12 @@ function nothingIsSent(id: string, why: string): PostriderError {
 /** What endpoints answer from now on. */
 class Answers {
   readonly byId: Map<string, AttemptEnded> = new Map();
-  readonly #reader: AttemptReader;
+  readonly #reader: AttemptLines;
   readonly #destinations: ReadonlyMap<string, Identity>;
   readonly #onAnswer: RetryCaller['onAnswer'];
 
   constructor(
-    reader: AttemptReader,
+    reader: AttemptLines,
     destinations: readonly Identity[],
     onAnswer: RetryCaller['onAnswer'],
   ) {

@@ -3,7 +3,10 @@ import { deliveryKey, encodeEnvelope, envelopeHeader } from '../event/envelope.t
 import type { WithUid } from '../event/uid.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 
-/** How notifications are sent: through which retry tier, and when they are due. */
+/**
+ * The way of notifications: the retry tier that they are sent through, and the time when they are
+ * due.
+ */
 export interface Departure {
   readonly tierMs: number;
   readonly dueMs: number;

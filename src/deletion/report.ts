@@ -1,6 +1,6 @@
 import type { AffectedSource } from './affected.ts';
 
-/** What was deleted, or would be, and which destinations are notified. */
+/** The users that were deleted, or would be, and the destinations that are notified. */
 export class DeletionReport {
   #users = 0;
   #notifications = 0;
@@ -39,7 +39,10 @@ export class DeletionReport {
     return this.#sources.size;
   }
 
-  /** When the last of the deletions takes effect, ISO 8601; undefined: nothing was deleted. */
+  /**
+   * The time at which the last of the deletions takes effect, ISO 8601; undefined: nothing was
+   * deleted.
+   */
   get effectiveAt(): string | undefined {
     return this.#effectiveMs === undefined ? undefined : new Date(this.#effectiveMs).toISOString();
   }
@@ -51,7 +54,7 @@ export class DeletionReport {
     );
   }
 
-  /** What an operator should check if every receiver must know, in sentences. */
+  /** Sentences about what an operator should check if every receiver must know. */
   warnings(): string[] {
     return [...this.#sources].flatMap(([sourceId, { notified, disabled }]) => [
       ...(notified.size === 0 ? [`source ${sourceId} has no enabled destination`] : []),
@@ -77,7 +80,7 @@ export class DeletionReport {
 }
 
 interface SourceReport {
-  /** How many notifications each destination gets. */
+  /** The number of notifications that each destination gets. */
   readonly notified: Map<string, number>;
   readonly disabled: Set<string>;
 }

@@ -6,7 +6,7 @@ import { asGiven } from '../event/sought.ts';
 export interface UserIds {
   /** Each once, in the order given. */
   readonly ids: readonly string[];
-  /** How many ids were repetitions. */
+  /** The number of ids that were repetitions. */
   readonly repeated: number;
   readonly emptyLines: number;
 }

@@ -3,7 +3,7 @@ import { isOf } from '../event/uid.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
 import type { Fence } from '../resources/fence/fence.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
-import { partitionKeyOf } from '../resources/partition-key.ts';
+import { partitionKeyOf } from '../resources/resource.ts';
 import { bucketMs } from './lane/breaker.ts';
 import { Bundle } from './bundle/bundle.ts';
 import { Disposal } from './disposal.ts';

@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js';
 import { getDomain } from 'tldts';
 import { loopHeader, loopMark } from '../event/loop-mark.ts';
 import type { Destination, Webhook } from '../resources/resource.ts';
-import { shownUrl } from '../resources/schema/url.ts';
+import { shownUrl } from '../resources/schema/texts.ts';
 import { Signer } from './signer.ts';
 
 const fixedHeaders = [

@@ -8,22 +8,22 @@ export interface BrokerPorts {
 
 /** For clients that come through a proxy. Brokers talk to each other without it. */
 export interface ProxiedPorts {
-  /** Where the broker listens, and the proxy connects to. */
+  /** The port on which the broker listens, and to which the proxy connects. */
   readonly broker: number;
-  /** Where the proxy listens: the broker tells its clients to connect there. */
+  /** The port on which the proxy listens: the broker tells its clients to connect there. */
   readonly proxy: number;
 }
 
 export interface BrokerConfigOptions {
   /** From 1. */
   readonly nodeId: number;
-  /** Of every broker of the cluster; this one's at `nodeId - 1`. */
+  /** The ports of every broker of the cluster; this one's are at `nodeId - 1`. */
   readonly ports: readonly BrokerPorts[];
   readonly dataDir: string;
   readonly extra?: ExtraBrokerConfig | undefined;
 }
 
-/** What a development cluster may have besides its one listener without any protection. */
+/** Additions to a development cluster beside its one listener without any protection. */
 export interface ExtraBrokerConfig {
   readonly listeners: readonly ExtraListener[];
   /** Set over all others. */

@@ -50,7 +50,7 @@ export interface JavaCommand {
   readonly logFile: string;
   /** Removed if this process ends, however it does, while the program runs. */
   readonly temporaryDir?: string | undefined;
-  /** How long it may take to end before it is killed. */
+  /** The time in which the broker may end before it is killed. */
   readonly patienceS?: number;
 }
 

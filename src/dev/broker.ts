@@ -10,8 +10,7 @@ import {
 } from './broker-config.ts';
 import { freePorts, keptPorts } from './broker-ports.ts';
 import { startJava, waitForPort, type BrokerProcess } from './broker-process.ts';
-import { startComposeBroker } from './compose-broker.ts';
-import type { DevBroker } from './dev-broker.ts';
+import { startComposeBroker, type DevBroker } from './dev-broker.ts';
 import { holdDataDir } from './data-dir.ts';
 import { hasKafkaJars, kafkaJars } from './kafka-jars.ts';
 import { installedJava, runs, whyNoKafka } from './own-kafka.ts';
@@ -32,7 +31,10 @@ export interface DevCluster extends DevBroker {
   /** Ends the standstill. */
   resume(nodeId: number): void;
   start(nodeId: number): Promise<void>;
-  /** As in an upgrade: it hands its partitions over, ends in order, and starts again. */
+  /**
+   * Restarts a broker as in an upgrade: it hands its partitions over, ends in order, and starts
+   * again.
+   */
   restart(nodeId: number): Promise<void>;
   /** `host:port` of each that its proxy connects to; empty without `proxyPorts`. */
   readonly behindProxies: readonly string[];
@@ -46,7 +48,9 @@ export interface BrokerOptions {
   readonly extra?: ExtraBrokerConfig;
   /** For measurements: as fast as it gets and without pauses, but slow to start, and it takes 2 GB. */
   readonly steady?: boolean;
-  /** Where a proxy listens in front of each broker. Clients that come through it are told its address. */
+  /**
+   * The port of a proxy in front of each broker. Clients that come through it are told its address.
+   */
   readonly proxyPorts?: readonly number[];
 }
 
@@ -144,7 +148,7 @@ export async function startCluster(
  */
 const steadyJvm = ['-Xms2g', '-Xmx2g', '-XX:+AlwaysPreTouch', '-XX:+UseZGC', '-XX:-ZProactive'];
 
-/** What the guard of a broker that was left takes to end it, and a little. */
+/** The time that the guard of a broker that was left takes to end it, and a little. */
 const leftBrokerMs = 12_000;
 
 async function portsOfDataDir(

@@ -6,14 +6,14 @@ import type { Producer } from '../kafka/produce/producer.ts';
 import type { Logger } from '../ops/log.ts';
 import type { Topology } from '../topology.ts';
 import { demoWriteKey } from './demo-endpoints.ts';
-import { balances, type Ledger } from './ledger.ts';
+import { balances, type Account, type Ledger } from './ledger.ts';
 import type { PurchaseCall } from './purchases.ts';
 
 /** Fast enough to be a load, slow enough to be watched. */
 const eventsPerSecond = 200;
 const checkEveryMs = 200;
 
-export interface DemoDeps {
+interface DemoDeps {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly producer: Producer;
@@ -70,4 +70,61 @@ export async function settled(ledger: Ledger, timeLimitMs: number): Promise<bool
     await delay(checkEveryMs);
   }
   return false;
+}
+
+/** The summary that the demo ends with, as a table for a terminal. */
+export function summaryTable(accounts: readonly Account[]): string {
+  const header = ['destination', 'produced', 'delivered', 'dead letters', 'missing'];
+  const more = ['repeats and failures', 'bad signatures', 'out of order'];
+  const rows = accounts.map((account) => [
+    account.destination,
+    String(account.produced),
+    String(account.delivered),
+    deadLetters(account.deadLetters),
+    String(account.missing),
+    String(account.extraRequests),
+    String(account.badSignatures),
+    String(account.outOfOrder),
+  ]);
+  return alignColumns([[...header, ...more], ...rows]);
+}
+
+function deadLetters(byReason: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(byReason).map(([reason, count]) => `${count} ${reason}`);
+  return parts.length === 0 ? '0' : parts.join(', ');
+}
+
+function alignColumns(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]?.map((_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths?.[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** The demo's present figures, for the live line. */
+export interface DemoProgress {
+  readonly produced: number;
+  readonly total: number;
+  readonly delivered: number;
+  readonly deliveriesPerSecond: number;
+  readonly retries: number;
+  readonly deadLetters: number;
+  readonly breakersOpen: number;
+}
+
+export function progressLine(progress: DemoProgress): string {
+  return [
+    `produced ${progress.produced}/${progress.total}`,
+    `delivered ${progress.delivered} (${progress.deliveriesPerSecond}/s)`,
+    `retries ${progress.retries}`,
+    `dead letters ${progress.deadLetters}`,
+    `open breakers ${progress.breakersOpen}`,
+  ].join('   ');
 }

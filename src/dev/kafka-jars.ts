@@ -34,7 +34,7 @@ ${dependencies
 const cacheDir = join(homedir(), '.cache', 'postrider');
 const jarsDir = join(cacheDir, `kafka-${kafkaVersion}`);
 
-/** Whether an earlier start has fetched Kafka. */
+/** Says whether an earlier start has fetched Kafka. */
 export async function hasKafkaJars(): Promise<boolean> {
   const names = await readdir(jarsDir).catch((): string[] => []);
   return names.includes(`kafka_2.13-${kafkaVersion}.jar`);

@@ -5,7 +5,7 @@ const run = promisify(execFile);
 
 /** The programs that a broker of our own takes, as far as a machine has them. */
 export interface KafkaPrograms {
-  /** Of Java; undefined without any. */
+  /** The version of Java; undefined without any. */
   readonly javaVersion: number | undefined;
   /** Kafka's jars are there from an earlier start. */
   readonly hasJars: boolean;
@@ -38,7 +38,7 @@ export async function installedJava(): Promise<number | undefined> {
   );
 }
 
-/** Whether a program is there, and ends with success. */
+/** Says whether a program is there, and ends with success. */
 export async function runs(program: string, argument: string): Promise<boolean> {
   return run(program, [argument]).then(
     () => true,

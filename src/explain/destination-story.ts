@@ -25,7 +25,7 @@ export type State =
 
 export interface DestinationStory {
   readonly destination: string;
-  /** Which destination of the id; null: the first one. */
+  /** The uid of the destination; null: the first one of the id. */
   readonly uid: string | null;
   readonly state: State;
   /** Since when the state holds. */
@@ -164,7 +164,7 @@ function endingOf(known: Known): Ending {
     : { state: 'on-its-way', detail: 'the router has not read it yet' };
 }
 
-/** Whether the line is about the event after it was sent again, by the operator's clock. */
+/** Says whether the line is about the event after it was sent again, by the operator's clock. */
 function isSince(
   { redrivenAt = '' }: EventLine,
   { envelope: { redrivenMs } }: FoundLetter,

@@ -1,8 +1,8 @@
 import type { AttemptLine } from '../event/attempt-line.ts';
 import type { Envelope } from '../event/envelope.ts';
 import type { Rejection } from '../event/rejection.ts';
+import { identityText, type Identity } from '../event/uid.ts';
 import type { ReadCall } from '../router/read-call.ts';
-import type { SentBody } from './latest-bodies.ts';
 import type { Rulings } from './rulings.ts';
 
 /** The place of a record, and its append time. */
@@ -43,7 +43,7 @@ export interface FoundRejected {
   readonly detail: string;
   /** The place where the call first arrived; for one that the gateway rejected, its own place. */
   readonly origin: Omit<Place, 'timeMs'>;
-  /** When it was sent again: ISO 8601. */
+  /** The time at which the letter was sent again: ISO 8601. */
   readonly sentAgain: string | undefined;
 }
 
@@ -72,7 +72,7 @@ export interface FoundLetter {
   readonly detail: string;
   /** The endpoint's last answer. */
   readonly answer: string | undefined;
-  /** When the event was sent again, or its destination was resumed: ISO 8601. */
+  /** The time at which the event was sent again, or its destination was resumed: ISO 8601. */
   readonly sentAgain: string | undefined;
 }
 
@@ -83,7 +83,7 @@ export type EventLine = Exclude<AttemptLine, { readonly kind: 'bundle-deferred' 
 export interface Evidence {
   readonly messageId: string;
   readonly user: string | undefined;
-  /** When all this was read. */
+  /** The time at which all this was read. */
   readonly nowMs: number;
   /** Oldest first, like all others. */
   readonly calls: readonly FoundCall[];
@@ -93,7 +93,7 @@ export interface Evidence {
   /** Rulings for the first call that was not a duplicate. */
   readonly rulings: Rulings | undefined;
   readonly copies: readonly FoundCopy[];
-  /** What endpoints get; not of events in a bundle. */
+  /** The bodies that endpoints get; without those of events in a bundle. */
   readonly bodies: readonly SentBody[];
   readonly lines: readonly EventLine[];
   readonly waiting: readonly FoundWaiting[];
@@ -103,4 +103,39 @@ export interface Evidence {
 /** `<topic> <partition>:<offset>` */
 export function placeOf({ topic, partition, offset }: Omit<Place, 'timeMs'>): string {
   return `${topic} ${partition}:${offset}`;
+}
+
+/** A body that was sent, or is to be sent, to a destination. */
+interface SentBody extends Identity {
+  readonly body: Buffer;
+}
+
+interface Kept extends SentBody {
+  readonly timeMs: number;
+}
+
+/** Most destinations get the same bytes, which are kept once. */
+const mostBytes = 4 * 1024 * 1024;
+
+/** The newest body of each destination; what doesn't fit is left out. */
+export class LatestBodies {
+  readonly #kept = new Map<string, Kept>();
+
+  get all(): readonly SentBody[] {
+    return [...this.#kept.values()];
+  }
+
+  /** Copies the bytes, because a slice would keep the whole batch that they came in. */
+  add(identity: Identity, body: Buffer, timeMs: number): void {
+    const key = identityText(identity);
+    const former = this.#kept.get(key);
+    if (former !== undefined && former.timeMs > timeMs) return;
+    this.#kept.delete(key);
+    const distinct = new Set([...this.#kept.values()].map((each) => each.body));
+    const same = [...distinct].find((each) => each.equals(body));
+    const bytes = [...distinct].reduce((sum, { length }) => sum + length, body.length);
+    if (same === undefined && bytes > mostBytes) return;
+    const { id, uid } = identity;
+    this.#kept.set(key, { id, uid, body: same ?? Buffer.from(body), timeMs });
+  }
 }

@@ -17,7 +17,7 @@ import {
   type Unreadable,
 } from '../router/read-call.ts';
 import type { Schemas } from '../schemas/schemas.ts';
-import { schemaIdOf } from '../schemas/wire-format.ts';
+import { schemaIdOf } from '../schemas/registered-schema.ts';
 import { waitAtMost } from '../ops/wait.ts';
 import type { Topology } from '../topology.ts';
 import type { FoundCall, FoundRejected, Place, WholeCall } from './evidence.ts';
@@ -48,7 +48,7 @@ interface Deps {
   readonly nowMs: number;
   /** By topic and partition: the offset that the router reads next. */
   readonly routed: ReadonlyMap<string, readonly number[]>;
-  /** Where the calls that count come from; undefined: from anywhere. */
+  /** The sources of the calls that count; undefined: all. */
   readonly ownSources: OwnSources | undefined;
 }
 
@@ -56,7 +56,7 @@ const minute = 60_000;
 /** Newest first, because most questions are about recent events. */
 const stepsMs = [5, 15, 30, 60, 6 * 60, 24 * 60].map((minutes) => minutes * minute);
 const schemaMs = 5_000;
-/** Of one partition. */
+/** The most ids that are looked for in one partition. */
 const mostIds = 1_024;
 
 /** The records of calls with this id, as they came in, and of those that were rejected. */
@@ -281,7 +281,7 @@ interface Named {
   readonly messageId?: unknown;
 }
 
-/** Those of a call, or of calls that were rejected together; undefined if the text is neither. */
+/** The ids in a call, or in calls that were rejected together; undefined if the text is neither. */
 function idsIn(text: string): readonly unknown[] | undefined {
   try {
     const json = JSON.parse(withoutByteOrderMark(text)) as Named & { readonly batch?: Named[] };

@@ -11,21 +11,20 @@ import type { IncomingRecord } from '../kafka/record.ts';
 import { ConfigHistory } from '../resources/config/config-history.ts';
 import type { Schemas } from '../schemas/schemas.ts';
 import type { Topology } from '../topology.ts';
-import type {
-  Evidence,
-  EventLine,
-  FoundCopy,
-  FoundLetter,
-  FoundRejected,
-  FoundWaiting,
-  Place,
+import {
+  LatestBodies,
+  type EventLine,
+  type Evidence,
+  type FoundCopy,
+  type FoundLetter,
+  type FoundRejected,
+  type FoundWaiting,
+  type Place,
 } from './evidence.ts';
 import { findCalls, type FoundRecords, type Question } from './find-calls.ts';
-import { factsBytes } from './findings.ts';
-import { LatestBodies } from './latest-bodies.ts';
+import { factsBytes, TopicReader } from './topic-reader.ts';
 import { Scene } from './scene.ts';
 import { isSought, writable } from '../event/sought.ts';
-import { TopicReader } from './topic-reader.ts';
 
 export interface LookUpOptions {
   readonly kafka: KafkaClient;
@@ -361,7 +360,7 @@ function waitingIn(
   });
 }
 
-/** Whether the record is not finished yet. */
+/** Says whether the record is not finished yet. */
 function isAhead({ topic, partition, offset }: IncomingRecord, committed: Committed): boolean {
   return (committed.get(topic)?.[partition] ?? -1) <= offset;
 }

@@ -2,18 +2,20 @@ import { quote } from '../event/quote.ts';
 import type { WithUid } from '../event/uid.ts';
 import type { ConfigMoment } from '../resources/config/config-history.ts';
 import type { Destination, Source } from '../resources/resource.ts';
-import type { DeliveryTopics, Unwanted } from '../router/outlet.ts';
+import { Routes, type DeliveryTopics, type Unwanted } from '../router/route-call.ts';
 import type { ReadCall } from '../router/read-call.ts';
-import { Routes } from '../router/route-call.ts';
 
-/** Whether a destination gets a call, by the router's own decision. */
+/** The router's own decision whether a destination gets a call. */
 export interface Ruling extends WithUid {
   readonly destination: string;
   /** Why it does not get the call; undefined: it does. */
   readonly unwanted?: Unwanted | 'disabled' | 'not-connected';
   /** The reason for people. */
   readonly detail: string;
-  /** Whether the configuration is that of the routing, or the current one because it has changed since. */
+  /**
+   * `then`: by the configuration of the routing; `now`: by the current one, because it has changed
+   * since.
+   */
   readonly by: 'then' | 'now';
 }
 

@@ -1,7 +1,7 @@
 import { deliveryKey, type Envelope } from '../event/envelope.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import type { ConfigHistory, ConfigMoment } from '../resources/config/config-history.ts';
-import { partitionKeyOf } from '../resources/partition-key.ts';
+import { partitionKeyOf } from '../resources/resource.ts';
 import type { Topology } from '../topology.ts';
 import type { WholeCall } from './evidence.ts';
 import { decideAgain, type Rulings } from './rulings.ts';
@@ -46,7 +46,7 @@ export class Scene {
     return this.#call !== undefined;
   }
 
-  /** Whether the destination should have a record of the event. */
+  /** Says whether the destination should have a record of the event. */
   expects(id: string): boolean {
     return this.#wanted.has(id);
   }

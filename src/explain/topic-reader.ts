@@ -1,13 +1,13 @@
+import { PostriderError } from '../errors.ts';
 import type { KafkaAdmin, OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { offsetsIn, rangesWithin } from '../kafka/offset-ranges.ts';
 import { readRange } from '../kafka/read-range.ts';
 import { copied, type IncomingRecord } from '../kafka/record.ts';
-import { bytesOf, Findings } from './findings.ts';
 import { SoughtId, type Look } from './sought-id.ts';
 
 /** The part of a topic to read. */
-export interface Part {
+interface Part {
   readonly topic: string;
   /** Undefined: all. */
   readonly partitions?: ReadonlySet<number> | undefined;
@@ -19,7 +19,7 @@ export interface Part {
 type Visit = (record: IncomingRecord) => void;
 type IsAbout = (record: IncomingRecord) => boolean;
 
-export interface ReaderOptions {
+interface ReaderOptions {
   readonly kafka: KafkaClient;
   readonly admin: KafkaAdmin;
   /** The existing topics; in others, nothing is found. */
@@ -148,4 +148,48 @@ function inStreams({ partition, start, end }: OffsetRange): OffsetRange[] {
     start: start + index * step,
     end: Math.min(end, start + (index + 1) * step),
   }));
+}
+
+/** A story of more is read by nobody, and a sender may give all its calls one id. */
+const mostItems = 2_000;
+/** Anybody can send calls that are large together with the fields of their batch. A search keeps a few such lists. */
+const mostBytes = 24 * 1024 * 1024;
+
+/** The findings of one search, bounded by their number and by the memory that they take. */
+class Findings<T> {
+  readonly items: T[] = [];
+  readonly #messageId: string;
+  #bytes = 0;
+
+  constructor(messageId: string) {
+    this.#messageId = messageId;
+  }
+
+  /** @throws PostriderError `input-invalid` where there is no more room */
+  add(item: T, bytes: number): void {
+    this.#bytes += bytes;
+    const most =
+      this.items.length >= mostItems
+        ? `more than ${mostItems} records`
+        : this.#bytes > mostBytes
+          ? `records with more than ${mostBytes / 1024 / 1024} MB`
+          : undefined;
+    if (most === undefined) this.items.push(item);
+    else
+      throw new PostriderError(
+        'input-invalid',
+        `${most} have the message id ${this.#messageId}; ask with the user of the call, or for a shorter time`,
+      );
+  }
+}
+
+/**
+ * The most bytes that a few texts and numbers take, such as a line of `attempts` with the beginning
+ * of an answer.
+ */
+export const factsBytes: number = 4 * 1024;
+
+function bytesOf({ key, value, headers }: IncomingRecord): number {
+  const ofHeaders = Object.values(headers).reduce((sum, each) => sum + (each?.length ?? 0), 0);
+  return factsBytes + (key?.length ?? 0) + (value?.length ?? 0) + ofHeaders;
 }

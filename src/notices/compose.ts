@@ -5,8 +5,7 @@ import type { Notice } from '../event/notice.ts';
 import type { WithUid } from '../event/uid.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import { hookDestinationId } from '../resources/notice-hook.ts';
-import { partitionKeyOf } from '../resources/partition-key.ts';
-import type { NoticeHook } from '../resources/resource.ts';
+import { partitionKeyOf, type NoticeHook } from '../resources/resource.ts';
 import type { Episode } from './episode.ts';
 
 /** The destination that a notice is about. */

@@ -6,7 +6,7 @@ export interface Episode {
   readonly sinceMs: number;
   /** Since when nothing has been delivered. */
   readonly undeliveredSinceMs: number;
-  /** When a worker last reported the failure. */
+  /** The time at which a worker last reported the failure. */
   readonly saidMs: number;
   /** Number of stages for which notices were sent. */
   readonly told: number;
@@ -25,7 +25,7 @@ export interface Seen {
   /** Set while a worker reports a failure. `isGone`: each of its URLs answers that it takes no more events (410). */
   readonly failing:
     { readonly sinceMs: number; readonly isItsOwn: boolean; readonly isGone: boolean } | undefined;
-  /** When an event was last delivered, by the workers' reports. */
+  /** The time at which an event was last delivered, by the workers' reports. */
   readonly deliveredMs: number | undefined;
   /** Undefined: never. */
   readonly disableAfterMs: number | undefined;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { parseDuration } from '../duration.ts';
 import { viewOf } from '../event/destination-view.ts';
 import type { DestinationStatus, UrlStatus } from '../event/destination-status.ts';
@@ -12,10 +13,9 @@ import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import { composeNotice, hookRecord, type Subject } from './compose.ts';
 import { episodeOf, nextOf, type Episode, type Next, type Seen } from './episode.ts';
 import type { NoticeEvents } from './events.ts';
-import { together } from './together.ts';
 import type { WorkerReports } from './worker-reports.ts';
 
-export interface WatcherOptions {
+interface WatcherOptions {
   readonly config: Pick<
     Config,
     'offset' | 'destination' | 'isUnreadable' | 'uidOf' | 'isFresh' | 'noticeHooks'
@@ -29,7 +29,7 @@ export interface WatcherOptions {
     /** The retry topic with the shortest delay, from which hooks get their notices. */
     readonly retry: string;
   };
-  /** How long events of a paused destination are kept, e.g. `14d`. */
+  /** The time for which events of a paused destination are kept, e.g. `14d`. */
   readonly keptFor: string;
   /** The default for destinations without their own; undefined: never. */
   readonly disableAfterMs: number | undefined;
@@ -210,4 +210,56 @@ function memoryRecord(topic: string, destination: string, notice?: Notice): Outg
 
 function timeMs(time: string | undefined): number | undefined {
   return time === undefined ? undefined : Date.parse(time);
+}
+
+/** More notices of one kind than this are told as one. */
+const mostApart = 3;
+/** So many ids fit into a line of a chat, and so many into a notice. */
+const mostInText = 5;
+const mostListed = 100;
+
+/**
+ * The notices that a hook gets of those that are due at the same time: where a platform with hundreds of customers fails,
+ * one that names how many.
+ */
+function together(notices: readonly Notice[]): Notice[] {
+  const groups = new Map<string, Notice[]>();
+  for (const each of notices) {
+    const kind = `${each.notice} ${each.after ?? ''}`;
+    const known = groups.get(kind);
+    if (known === undefined) groups.set(kind, [each]);
+    else known.push(each);
+  }
+  return [...groups.values()].flatMap((group) => asOne(group) ?? group);
+}
+
+/** It is about the destination that has failed for longest, and says which others it is about. */
+function asOne(group: readonly Notice[]): Notice | undefined {
+  const sorted = group.toSorted((a, b) => a.since.localeCompare(b.since));
+  const [longest] = sorted;
+  if (longest === undefined || sorted.length <= mostApart) return undefined;
+  const hash = createHash('sha256');
+  // After a crash, the next watcher derives the same id for the same notices.
+  for (const id of sorted.map((each) => each.id).toSorted()) hash.update(`${id}\n`);
+  const ids = sorted.map(({ destination }) => destination);
+  return {
+    ...longest,
+    id: `notices-${hash.digest('hex').slice(0, 16)}`,
+    count: ids.length,
+    destinations: ids.slice(0, mostListed),
+    text: textOf(longest, ids),
+  };
+}
+
+function textOf({ notice, after = '', since }: Notice, ids: readonly string[]): string {
+  const more = ids.length - mostInText;
+  const named = ids.slice(0, mostInText).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  switch (notice) {
+    case 'well':
+      return `${ids.length} destinations work again: ${named}.`;
+    case 'disabled':
+      return `${ids.length} destinations are paused, because nothing has reached them for long: ${named}. Their events are kept; \`postrider resume\` sends them.`;
+    case 'failing':
+      return `${ids.length} destinations have failed for ${after}, the first since ${since.slice(0, 16).replace('T', ' ')} UTC: ${named}.`;
+  }
 }

@@ -10,7 +10,10 @@ interface Worker {
   readonly failing: Map<string, DestinationStatus>;
 }
 
-/** Of times of delivery: no episode without a failure is remembered for longer than half of this. */
+/**
+ * The time for which deliveries are remembered: no episode without a failure is remembered for
+ * longer than half of this.
+ */
 const keptMs = 2 * forgetMs;
 
 /**
@@ -63,7 +66,7 @@ export class WorkerReports {
     return said;
   }
 
-  /** When a destination took an event, by the reports so far; epoch milliseconds. */
+  /** The time at which a destination took an event, by the reports so far; epoch milliseconds. */
   deliveredMs(destination: Identity): number | undefined {
     return this.#deliveredMs.get(identityText(destination));
   }

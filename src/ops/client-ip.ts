@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 
-/** What the address of a request's client is read from. */
+/** The parts of a request that tell its client's address. */
 export interface FromClient {
   /** The nearest address that is not a trusted proxy's, by `X-Forwarded-For`. */
   readonly ip: string;

@@ -2,9 +2,9 @@ import type { Server, Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 export interface ConnectionLimit {
-  /** Of all clients together. */
+  /** The most connections of all clients together. */
   readonly most: number;
-  /** Of one address, or of one /64 of IPv6. */
+  /** The most connections of one address, or of one /64 of IPv6. */
   readonly mostOfClient: number;
   /** Proxies, behind which there are many clients. */
   readonly exempt: readonly string[];
@@ -35,7 +35,7 @@ export function limitConnections(
   });
 }
 
-/** Whoever has one IPv6 address has its /64. */
+/** The network that belongs to one client: an IPv6 address stands for its /64. */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);

@@ -9,7 +9,7 @@ export interface FollowedOptions<T> {
   readonly what: string;
   /** Throws where the files cannot be used. */
   readonly read: () => T;
-  /** Who uses what has changed, for the log. */
+  /** The users of the files, for the log. */
   readonly usedBy: string;
   readonly log: Logger;
 }
@@ -31,12 +31,12 @@ export class Followed<T> {
     this.#lookedAtMs = performance.now();
   }
 
-  /** As of the last look: the same object until the files have changed. */
+  /** The value as of the last look: the same object until the files have changed. */
   get value(): T {
     return this.#value;
   }
 
-  /** As it is now, give or take a second. */
+  /** The value as it is now, give or take a second. */
   current(): T {
     if (performance.now() - this.#lookedAtMs >= lookAgainMs) this.look();
     return this.#value;

@@ -37,7 +37,10 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
 /** Scrapers ask every few seconds, some at a time. A worker's metrics take some ten milliseconds to write. */
 const mostTextsASecond = 20;
 
-/** Whoever reaches the port could otherwise take a whole core; the others get the text that was made last. */
+/**
+ * Makes the text at most once a second: anybody who reaches the port could otherwise take a whole
+ * core. The others get the text that was made last.
+ */
 function boundedText(make: () => Promise<string>): () => Promise<string> {
   let [secondMs, made] = [-Infinity, 0];
   let last = Promise.resolve('');

@@ -8,7 +8,10 @@ export class LogThrottle {
     this.#intervalMs = intervalMs;
   }
 
-  /** How many lines went unlogged since the last one; undefined if this one goes unlogged too. */
+  /**
+   * The number of lines that went unlogged since the last one; undefined if this one goes unlogged
+   * too.
+   */
   pass(nowMs: number): number | undefined {
     // Set back, the clock would otherwise silence all lines until it has caught up.
     if (Math.abs(nowMs - this.#loggedMs) < this.#intervalMs) {
@@ -31,7 +34,7 @@ export class LogThrottles<Key> {
     this.#intervalMs = intervalMs;
   }
 
-  /** As `LogThrottle.pass`, for the lines of this key. */
+  /** Does the work of `LogThrottle.pass` for the lines of this key. */
   pass(key: Key, nowMs: number): number | undefined {
     const throttle = this.#throttles.get(key) ?? new LogThrottle(this.#intervalMs);
     this.#throttles.set(key, throttle);

@@ -18,7 +18,7 @@ export const logFormats = ['json', 'pretty'] as const;
 export interface LogOptions {
   readonly level: (typeof logLevels)[number];
   readonly format: (typeof logFormats)[number];
-  /** Of pretty lines. */
+  /** Colors for pretty lines. */
   readonly isColored?: boolean;
   /** A file descriptor, or a stream; stderr by default. */
   readonly destination?: number | Writable;

@@ -124,7 +124,10 @@ export function exposeTally(
   });
 }
 
-/** Whether each role of the process does its work. The series exists from the process's first moment on. */
+/**
+ * Exposes whether each role of the process does its work. The series exists from the process's
+ * first moment on.
+ */
 export function exposeReady(
   registry: MetricsRegistry,
   read: () => Iterable<readonly [string, boolean]>,

@@ -3,7 +3,7 @@ import { withAdmin, type TopicSpec } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { hintAmong } from '../near.ts';
 import type { Topology } from '../topology.ts';
-import { belongTogether, keepsPartitions } from './topic-diff.ts';
+import { belongTogether, keepsPartitions } from './topics.ts';
 
 /** A topic that gets more partitions. */
 export interface Growth {
@@ -15,13 +15,14 @@ export interface Growth {
 export interface GrowthOptions {
   /** Empty: all topics of ours that may grow, but those of destinations, which say themselves how many they need. */
   readonly names: readonly string[];
-  /** How many each should have then. */
+  /** The number of partitions that each topic should have then. */
   readonly partitions: number;
 }
 
 /**
- * Which topics grow, those that belong together as one: whoever names one of them means all. Those that have
- * as many already are left out, so a run that was cut off is taken up by the next.
+ * Chooses the topics that grow. Topics that belong together count as one: naming one of them means
+ * all. Topics that have as many partitions already are left out, so a run that was cut off is taken
+ * up by the next.
  * @throws PostriderError `usage` for a topic that is not there, may not grow, or has more
  */
 export function planGrowth(
@@ -53,7 +54,7 @@ export async function addPartitions(kafka: KafkaClient, growth: readonly Growth[
   await withAdmin(kafka, (admin) => admin.extendPartitions(topics));
 }
 
-/** What the operator has to know before: one sentence each. */
+/** The consequences that the operator has to know before: one sentence each. */
 export function effectsOf(topology: Topology, growth: readonly Growth[]): readonly string[] {
   const { topics } = topology;
   const grows = (...names: readonly string[]): boolean =>

@@ -3,7 +3,7 @@ import { hintAmong } from '../near.ts';
 import { printableJson } from '../printable.ts';
 import { printableYaml } from '../printable-yaml.ts';
 import { formatTable } from './table.ts';
-import { formatRate } from './schema/rate.ts';
+import { formatRate } from './schema/texts.ts';
 import {
   resourceKinds,
   type Audience,
@@ -12,9 +12,9 @@ import {
   type FileRows,
   type NoticeHook,
   type PostgresRows,
-  type SqlRows,
   type Resource,
   type ResourceKind,
+  type SqlRows,
 } from './resource.ts';
 import { toDocument } from './config/stored.ts';
 

@@ -12,7 +12,7 @@ export interface Source {
 
 /** One of a destination's endpoints. */
 export interface Webhook {
-  /** As given: http or https, without credentials and fragment. */
+  /** The URL as given: http or https, without credentials and fragment. */
   readonly url: string;
   /** Names are tokens that the pipeline does not set itself; values can be written as latin-1. */
   readonly headers: Readonly<Record<string, string>>;
@@ -37,7 +37,10 @@ export interface Destination extends WithUid {
   readonly enabled: boolean;
   /** Never empty: an empty one counts as none. */
   readonly sharedSecret?: string;
-  /** How requests are signed with it: by Standard Webhooks, or by `X-Signature` beside that; only that without it. */
+  /**
+   * The signature of requests by the secret: that of Standard Webhooks, or `X-Signature` beside it;
+   * only the latter if this is not set.
+   */
   readonly signature?: 'standard' | 'both';
   /** A duration: how long a secret that is replaced signs beside the new one, by Standard Webhooks. */
   readonly secretOverlap?: string;
@@ -65,7 +68,7 @@ export interface Destination extends WithUid {
   readonly disableAfter?: string;
 }
 
-/** Where notices are sent: to the people who run this deployment, or to their chat. Its URL is a secret. */
+/** A place for notices: the people who run this deployment, or their chat. Its URL is a secret. */
 export interface NoticeHook extends Webhook, WithUid {
   readonly kind: 'NoticeHook';
   readonly id: string;
@@ -74,7 +77,7 @@ export interface NoticeHook extends Webhook, WithUid {
   readonly sharedSecret?: string;
   /** `notice`: the whole notice; `chat`: `{"text": …}`, the format of chat webhooks. */
   readonly format: 'notice' | 'chat';
-  /** As for a destination. */
+  /** The limit of notices a second, as for a destination. */
   readonly rateLimit?: number;
 }
 
@@ -131,7 +134,7 @@ export type RowFormat = (typeof rowFormats)[number];
 export const valueTypes = ['text', 'number', 'boolean'] as const;
 export type ValueType = (typeof valueTypes)[number];
 
-/** How much a sync may change at once, in percent of the users before. */
+/** The share of users that a sync may change at once, in percent of the users before. */
 export interface AudienceLimits {
   /** Users who leave, from 0 to 100. */
   readonly maxRemoved?: number;
@@ -176,3 +179,29 @@ export const resourceKinds: readonly ResourceKind[] = [
   'ComputedTrait',
   'NoticeHook',
 ];
+
+/**
+ * The text from which the partition of a destination's events is computed; undefined: each event's
+ * key.
+ *
+ * With a rate limit, all events are in one partition of each topic, so that one worker has the
+ * whole limit, and nothing is lost by dividing it. The order of a user's events still follows each
+ * event's key.
+ */
+export function partitionKeyOf({
+  id,
+  rateLimit,
+}: Pick<Destination, 'id' | 'rateLimit'>): string | undefined {
+  return rateLimit === undefined ? undefined : id;
+}
+
+/** Four destinations at their limits fill a worker, and one alone never does. */
+const share = 0.25;
+
+/**
+ * The greatest `maxInFlight` of a destination.
+ * @param deliveryMaxInFlight `DELIVERY_MAX_IN_FLIGHT`, for all destinations of one worker together
+ */
+export function mostInFlight(deliveryMaxInFlight: number): number {
+  return Math.max(1, Math.floor(share * deliveryMaxInFlight));
+}

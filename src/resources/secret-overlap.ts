@@ -18,11 +18,11 @@ export interface Overlap {
   readonly formerSecrets?: readonly FormerSecret[];
   /** Former secrets that would sign still are dropped, as was asked for. */
   readonly isEnded?: boolean;
-  /** What a person should know about a changed secret. */
+  /** The sentence for a person about a changed secret. */
   readonly note?: string;
 }
 
-/** Which former secrets sign beside the present one, after a version of a destination replaces another. */
+/** Decides which former secrets sign beside the present one, after a version of a destination replaces another. */
 export function overlapAfter(
   before: Destination | NoticeHook,
   after: Destination | NoticeHook,
@@ -62,7 +62,7 @@ export function overlapAfter(
   return { ...withFormer(kept), note: note.join('; ') };
 }
 
-/** When the last of its former secrets ends, ISO 8601; undefined if only the present one signs. */
+/** The end of the last former secret, ISO 8601; undefined if only the present one signs. */
 export function overlapEnd(
   { formerSecrets = [] }: Pick<Destination, 'formerSecrets'>,
   nowMs: number,

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, randomBytes, type KeyObject } from 'node:crypto';
 
 /**
- * What a `sharedSecret` stands for in a signature by Standard Webhooks
+ * The key that a `sharedSecret` stands for in a signature by Standard Webhooks
  * (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
  */
 export type SigningSecret =

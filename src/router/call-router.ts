@@ -1,21 +1,27 @@
+import { audienceDestinationsHeader, audienceSourceHeader } from '../event/audience-headers.ts';
 import { userOf } from '../event/envelope.ts';
+import { shortened } from '../event/last-answer.ts';
+import type { Origin } from '../event/parse-call.ts';
+import {
+  detailHeader,
+  encodeOrigin,
+  originHeader,
+  reasonHeader,
+} from '../event/rejected-headers.ts';
 import { shownError, type Rejection } from '../event/rejection.ts';
 import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
-import type { OutgoingRecord, TopicPartition } from '../kafka/record.ts';
+import type { IncomingRecord, OutgoingRecord, TopicPartition } from '../kafka/record.ts';
 import type { Source } from '../resources/resource.ts';
+import { schemaIdOf } from '../schemas/registered-schema.ts';
 import type { Schemas } from '../schemas/schemas.ts';
-import { schemaIdOf } from '../schemas/wire-format.ts';
-import { arrivalOf } from './arrival.ts';
-import { CallBacklog } from './call-backlog.ts';
+import { CallBacklog } from './backlog.ts';
 import type { Admitted, Duplicates } from './duplicates.ts';
-import { HeldCalls, type HeldCall } from './held-calls.ts';
+import { HeldCalls, StalledRecords, type HeldCall } from './held-calls.ts';
 import { Outbox, type OutboxOptions } from './outbox.ts';
-import { readCall, unknownSource, type ReadCall } from './read-call.ts';
-import { rejectedRecord } from './rejected-record.ts';
+import { arrivalOf, readCall, unknownSource, type ReadCall } from './read-call.ts';
 import type { Routes } from './route-call.ts';
-import { StalledRecords } from './stalled-records.ts';
 
-export interface CallRouterOptions extends Omit<OutboxOptions, 'onRoom'> {
+interface CallRouterOptions extends Omit<OutboxOptions, 'onRoom'> {
   readonly routes: Routes;
   /** Resolves when `routes` has everything that was written to the configuration before. */
   readonly caughtUp: () => Promise<void>;
@@ -94,7 +100,7 @@ export class CallRouter {
     return this.#stalled.size;
   }
 
-  /** Whether everything that was begun is acknowledged. */
+  /** True if everything that was begun is acknowledged. */
   get isIdle(): boolean {
     return this.#outbox.isEmpty;
   }
@@ -290,4 +296,34 @@ export class CallRouter {
 /** Leaves records to the next owners of their partitions. */
 function release(records: readonly ConsumedRecord[]): void {
   for (const record of records) record.release();
+}
+
+/** The longest detail. It may name fields of the call, whose names have any length. */
+const mostDetailCharacters = 1_000;
+
+/**
+ * Key, value and headers as they came, with the reason and the record's first place. Without its own headers if
+ * they are too many, because nobody could read the copy then. Headers that only a sync
+ * may write are removed from records of other topics: any producer may name `ingest.audience` as the origin
+ * of its record, and a redrive would write those headers there.
+ */
+function rejectedRecord(
+  topics: { readonly rejected: string; readonly audience: string },
+  record: IncomingRecord,
+  origin: Origin,
+  { reason, detail }: Rejection,
+): OutgoingRecord {
+  const isOfSync = record.topic === topics.audience;
+  const fits = reason !== 'too-many-headers';
+  const own = Object.entries(fits ? record.headers : {}).filter(
+    ([name]) => isOfSync || !(name === audienceSourceHeader || name === audienceDestinationsHeader),
+  );
+  const headers = {
+    // Kafka allows headers without a value, which kafkajs cannot write.
+    ...Object.fromEntries(own.map(([name, value]) => [name, value ?? Buffer.alloc(0)])),
+    [reasonHeader]: reason,
+    [detailHeader]: shortened(detail, mostDetailCharacters),
+    [originHeader]: encodeOrigin(origin),
+  };
+  return { topic: topics.rejected, key: record.key, value: record.value, headers };
 }

@@ -1,3 +1,7 @@
+import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
+import type { TopicPartition } from '../kafka/record.ts';
+import { schemaIdOf } from '../schemas/registered-schema.ts';
+
 /** A call that names something that is not known, or that came behind such a call of the same user. */
 export interface HeldCall {
   readonly user: string;
@@ -12,7 +16,7 @@ export class HeldCalls<T extends HeldCall> {
   #calls: { readonly call: T; readonly round: number }[] = [];
   /** They wait no longer, and until they are taken others of their users wait behind them. The next one last. */
   #settled: T[] = [];
-  /** How many calls of each user are here. */
+  /** The number of calls of each user that are held. */
   readonly #users = new Map<string, number>();
   /** The number of the last refresh that was begun. */
   #round = 0;
@@ -32,7 +36,7 @@ export class HeldCalls<T extends HeldCall> {
     return this.#calls.length + this.#settled.length;
   }
 
-  /** How many of them may be taken. */
+  /** The number of held calls that may be taken. */
   get settled(): number {
     return this.#settled.length;
   }
@@ -103,4 +107,57 @@ export class HeldCalls<T extends HeldCall> {
     if (left === 0) this.#users.delete(user);
     else this.#users.set(user, left);
   }
+}
+
+/**
+ * Records that cannot be read yet, and all records behind them in their partitions. Records of a partition
+ * stay in order, and its window fills up, so that it is no longer read.
+ */
+export class StalledRecords {
+  readonly #queues = new Map<string, ConsumedRecord[]>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Says whether further records of the partition must be added too. */
+  has(partition: TopicPartition): boolean {
+    return this.#size > 0 && this.#queues.has(keyOf(partition));
+  }
+
+  /** Copies the record out of the fetch response, because it may be held for long. */
+  add(record: ConsumedRecord): void {
+    record.detach();
+    const queue = this.#queues.get(keyOf(record));
+    if (queue === undefined) this.#queues.set(keyOf(record), [record]);
+    else queue.push(record);
+    this.#size += 1;
+  }
+
+  /** For each partition that waits for this schema, the record that names it. */
+  waitingFor(schemaId: number): readonly ConsumedRecord[] {
+    return [...this.#queues.values()]
+      .flatMap((queue) => queue.slice(0, 1))
+      .filter(({ value }) => schemaIdOf(value) === schemaId);
+  }
+
+  /** Removes and returns all records of the partition, in order. */
+  take(partition: TopicPartition): readonly ConsumedRecord[] {
+    const queue = this.#queues.get(keyOf(partition)) ?? [];
+    this.#queues.delete(keyOf(partition));
+    this.#size -= queue.length;
+    return queue;
+  }
+
+  takeAll(): readonly ConsumedRecord[] {
+    const records = [...this.#queues.values()].flat();
+    this.#queues.clear();
+    this.#size = 0;
+    return records;
+  }
+}
+
+function keyOf({ topic, partition }: TopicPartition): string {
+  return `${topic}/${partition}`;
 }

@@ -2,7 +2,7 @@ import { PostriderError } from '../errors.ts';
 import { withAdmin, type TopicSpec } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { missingTopics } from '../resources/require-topics.ts';
-import { diffTopics } from '../resources/topic-diff.ts';
+import { diffTopics } from '../resources/topics.ts';
 import type { Topology } from '../topology.ts';
 
 /**

@@ -10,7 +10,7 @@ import {
   type MetricsRegistry,
 } from '../ops/metrics.ts';
 
-/** What the router is doing now. */
+/** The router's present state. */
 export interface RouterState {
   readonly inFlight: number;
   readonly held: number;

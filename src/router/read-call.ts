@@ -1,15 +1,15 @@
 import { decodeAudienceRoute, type AudienceRoute } from '../event/audience-headers.ts';
 import type { Call } from '../event/call.ts';
-import { maxBytesOf } from '../event/merged-call.ts';
-import { callOf, parseCall, type ParsedCall } from '../event/parse-call.ts';
 import { maxCallBytes, maxHeaderBytes, maxHeaders } from '../event/limits.ts';
-import { isOwnHeader } from '../event/rejected-headers.ts';
+import { maxBytesOf } from '../event/merged-call.ts';
+import { callOf, parseCall, type Origin, type ParsedCall } from '../event/parse-call.ts';
+import { decodeOrigin, isOwnHeader, originHeader } from '../event/rejected-headers.ts';
 import type { Rejection } from '../event/rejection.ts';
+import { isTime } from '../event/timestamp.ts';
 import { chooseWriteKey, writeKeyHeader } from '../event/write-key.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
+import { payloadOf, schemaIdOf } from '../schemas/registered-schema.ts';
 import type { Schemas } from '../schemas/schemas.ts';
-import { payloadOf, schemaIdOf } from '../schemas/wire-format.ts';
-import { arrivalOf, type Arrival } from './arrival.ts';
 
 /** The call of a record, with the name of its source, which may not exist. */
 export interface ReadCall {
@@ -132,4 +132,31 @@ export function unknownSource({ writeKey, audience }: ReadCall): Rejection {
   }
   const shown = JSON.stringify(writeKey.slice(0, shownCharacters));
   return { reason: 'unknown-write-key', detail: `No source has the write key ${shown}.` };
+}
+
+interface Arrival {
+  readonly origin: Origin;
+  /** The time at which a rejected record was sent again. */
+  readonly redrivenMs: number | undefined;
+}
+
+/**
+ * The place where a record first arrived: its own place, unless it was rejected and sent again. Any producer
+ * can write that header, so it must not allow more than the call's own fields do: its place only names a call
+ * without a `messageId`, and its append time may only make a call older. A call that claimed to come from the
+ * future would outlive every age limit and deletion.
+ *
+ * A record from before its topic had Kafka's append time may have any time, or none. An impossible time
+ * becomes 0, so the call counts as older than all others.
+ */
+export function arrivalOf(record: IncomingRecord): Arrival {
+  const { topic, partition, offset } = record;
+  const timestampMs = isTime(record.timestampMs) ? record.timestampMs : 0;
+  const first = decodeOrigin(record.headers[originHeader]);
+  if (first === undefined) {
+    const origin = { topic, partition, offset, appendTimeMs: timestampMs };
+    return { origin, redrivenMs: undefined };
+  }
+  const appendTimeMs = Math.min(first.appendTimeMs, timestampMs);
+  return { origin: { ...first, appendTimeMs }, redrivenMs: timestampMs };
 }

@@ -1,6 +1,6 @@
 /** The data that is kept of a call. */
 export interface Seen {
-  /** Of its record. */
+  /** The offset of the id's record. */
   readonly offset: number;
   readonly timeMs: number;
   readonly acknowledged: boolean;
@@ -50,7 +50,7 @@ export class RecentIds {
     return this.#next - this.#first;
   }
 
-  /** What memory they take. */
+  /** The memory that the ids take. */
   get bytes(): number {
     const arrays = [this.#hashes, this.#offsets, this.#timesMs, this.#acknowledged, this.#index];
     return arrays.reduce((sum, { byteLength }) => sum + byteLength, 0);
@@ -102,7 +102,7 @@ export class RecentIds {
     }
   }
 
-  /** Whether the next `add` drops the oldest id. */
+  /** True if the next `add` drops the oldest id. */
   get isFull(): boolean {
     return this.size === this.#most;
   }

@@ -11,11 +11,10 @@ import {
 import { webhooksEnabled } from '../event/integrations.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Config, RoutedDestination } from '../resources/config/config.ts';
-import type { Source } from '../resources/resource.ts';
-import { createOutlet, type DeliveryTopics, type Outlet, type Unwanted } from './outlet.ts';
+import { partitionKeyOf, type Source } from '../resources/resource.ts';
 import type { ReadCall } from './read-call.ts';
 
-/** What the router needs of the configuration. */
+/** The part of the configuration that the router needs. */
 export type RouterConfig = Pick<
   Config,
   'offset' | 'source' | 'sourceByWriteKey' | 'destinationsOf' | 'caughtUp'
@@ -44,8 +43,8 @@ export class Routes {
   }
 
   /**
-   * Whether the configuration, as far as it is read, has what the call names: its source, and the enabled
-   * destinations that a sync wrote it for.
+   * Says whether the configuration, as far as it is read, has what the call names: its source, and
+   * the enabled destinations that a sync wrote it for.
    */
   hasAllOf(read: ReadCall): boolean {
     const source = this.sourceOf(read);
@@ -138,4 +137,49 @@ class Bodies {
       ? (this.#full ??= Buffer.from(buildBody(this.#call, 'full')))
       : (this.#standard ??= Buffer.from(buildBody(this.#call, 'standard')));
   }
+}
+
+/** The rule by which a destination does not get a call. */
+export type Unwanted = 'integrations' | 'audience' | 'events' | 'event-names';
+
+/** The part of a destination that the router needs, looked up in constant time. */
+interface Outlet {
+  readonly topic: string;
+  /**
+   * The time for which events wait while the topic cannot be written; undefined: there is no other
+   * topic for them.
+   */
+  readonly elsewhereAfterMs: number | undefined;
+  /** See `partitionKeyOf`. */
+  readonly partitionKey: string | undefined;
+  /** By the destination's own rules; undefined: it wants the call. */
+  unwanted(call: Call): Unwanted | undefined;
+}
+
+export interface DeliveryTopics {
+  readonly shared: string;
+  dedicated(destinationId: string): string;
+}
+
+/**
+ * Longer than Kafka takes to notice that a broker crashed and to elect leaders: an event that takes another way may
+ * overtake others of its user.
+ */
+const dedicatedPatienceMs = 15_000;
+
+function createOutlet(destination: RoutedDestination, topics: DeliveryTopics): Outlet {
+  const { id, topic } = destination;
+  const events = destination.events === undefined ? undefined : new Set<string>(destination.events);
+  const names =
+    destination.eventNames === undefined ? undefined : new Set<unknown>(destination.eventNames);
+  const isDedicated = topic === 'dedicated';
+  return {
+    topic: isDedicated ? topics.dedicated(id) : topics.shared,
+    elsewhereAfterMs: isDedicated ? dedicatedPatienceMs : undefined,
+    partitionKey: partitionKeyOf(destination),
+    unwanted: ({ type, fields }) => {
+      if (events?.has(type) === false) return 'events';
+      return type === 'track' && names?.has(fields['event']) === false ? 'event-names' : undefined;
+    },
+  };
 }

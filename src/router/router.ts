@@ -27,15 +27,19 @@ export interface RouterDeps {
   readonly clock: SteadyClock;
   readonly log: Logger;
   readonly metrics: MetricsRegistry;
-  /** How long a call's message id is remembered; 0: duplicates are not looked for. */
+  /** The time for which a call's message id is remembered; 0: duplicates are not looked for. */
   readonly dedupeWindowMs: number;
-  /** Where the schemas of typed records are now; undefined: such records are rejected. */
+  /**
+   * The access to the registry of typed records' schemas as it is now; undefined: such records are
+   * rejected.
+   */
   readonly registry?: (() => RegistryAccess) | undefined;
 }
 
 /**
- * Of one partition: three thousand calls over twelve, which is what fills the producer's batches, and a
- * fetch about as large. Larger ones take more memory (550 MB at 4,096 records) and no less CPU time.
+ * The window of one partition: three thousand calls over twelve, which is what fills the producer's
+ * batches, and a fetch about as large. Larger ones take more memory (550 MB at 4,096 records) and
+ * no less CPU time.
  */
 const windowRecords = 256;
 const windowBytes = 512 * 1024;
@@ -44,7 +48,7 @@ const maxBytesPerPartition = 32 * 1024;
 /** 1.3 MB of memory; ten minutes of 55 calls a second. */
 const mostIdsPerPartition = 32_768;
 
-/** How often a router that stops checks whether everything is acknowledged. */
+/** The interval at which a router that stops checks whether everything is acknowledged. */
 const idlePollMs = 10;
 
 /**

@@ -1,8 +1,7 @@
 import avro from 'avsc';
 import { AvroInput } from './avro-input.ts';
 import { logicalConversion } from './avro-logical.ts';
-import { misfit } from './decode-error.ts';
-import { setKey } from './output.ts';
+import { misfit, setKey } from './output.ts';
 import type { RegisteredSchema } from './registered-schema.ts';
 
 type Read = (input: AvroInput) => unknown;

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { misfit } from './decode-error.ts';
-import { Output } from './output.ts';
+import { misfit, Output } from './output.ts';
 
 /** From this length on, decoding a text at once is faster than checking each of its bytes. */
 const longText = 48;

@@ -2,10 +2,8 @@ import type { JsonObject } from '../event/read-json.ts';
 import type { Rejection } from '../event/rejection.ts';
 import { createAvroDecoder } from './avro-decoder.ts';
 import { shownError } from '../event/rejection.ts';
-import { DecodeError } from './decode-error.ts';
-import { expandJsonText } from './json-text.ts';
-import { createJsonDecoder } from './json-decoder.ts';
-import type { Output } from './output.ts';
+import { DecodeError, type Output } from './output.ts';
+import { createJsonDecoder, expandJsonText } from './json-decoder.ts';
 import { createProtobufDecoder } from './protobuf-decoder.ts';
 import type { RegisteredSchema } from './registered-schema.ts';
 

@@ -1,8 +1,9 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { readJson, type JsonObject } from '../event/read-json.ts';
-import { DecodeError, misfit } from './decode-error.ts';
+import { maxDepth } from '../event/limits.ts';
+import { isDeeper, readJson, type JsonObject } from '../event/read-json.ts';
+import { DecodeError, misfit, tooDeep } from './output.ts';
 import type { RegisteredSchema } from './registered-schema.ts';
 
 const dialects: readonly [string, typeof Ajv | typeof Ajv2019 | typeof Ajv2020][] = [
@@ -58,4 +59,31 @@ function problemOf({ errors }: ValidateFunction): string {
   const [first] = errors ?? [];
   const path = JSON.stringify((first?.instancePath ?? '').slice(0, 100));
   return `The value does not fit its JSON Schema: ${path} ${first?.message ?? 'is invalid'}.`;
+}
+
+/** The fields of a call that hold objects of the sender's own making, which schemas often keep as text. */
+const openFields = ['properties', 'traits', 'context', 'integrations'];
+
+/** Puts the object in the place of the JSON text that stands for it. */
+export function expandJsonText(call: JsonObject): void {
+  for (const field of openFields) {
+    const text = call[field];
+    if (typeof text !== 'string') continue;
+    call[field] = text === '' ? null : objectIn(field, text);
+  }
+}
+
+function objectIn(field: string, text: string): object {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw new DecodeError('invalid-json', `The text in ${field} is not JSON.`);
+  }
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+    throw new DecodeError('not-an-object', `The text in ${field} is JSON, but not an object.`);
+  }
+  // The call around it is the first level.
+  if (isDeeper(json, maxDepth - 1)) throw tooDeep();
+  return json;
 }

@@ -1,5 +1,5 @@
 import { maxCallBytes, maxDepth } from '../event/limits.ts';
-import { DecodeError, tooDeep } from './decode-error.ts';
+import type { Rejection } from '../event/rejection.ts';
 
 /** The longest number in JSON, with the characters around a value. */
 const valueBytes = 26;
@@ -74,4 +74,22 @@ export function setKey(object: Record<string, unknown>, key: string, value: unkn
   } else {
     object[key] = value;
   }
+}
+
+/** Thrown inside a decoder and caught at its end: why the bytes are not a call. */
+export class DecodeError extends Error {
+  readonly rejection: Rejection;
+
+  constructor(reason: Rejection['reason'], detail: string) {
+    super(detail);
+    this.rejection = { reason, detail };
+  }
+}
+
+export function misfit(detail: string): DecodeError {
+  return new DecodeError('undecodable', detail);
+}
+
+export function tooDeep(): DecodeError {
+  return new DecodeError('too-deep', `Objects and arrays are nested deeper than ${maxDepth}.`);
 }

@@ -1,6 +1,5 @@
 import protobuf from 'protobufjs';
-import { DecodeError, misfit } from './decode-error.ts';
-import { Output } from './output.ts';
+import { DecodeError, misfit, Output } from './output.ts';
 import { ProtobufJson } from './protobuf-json.ts';
 import type { RegisteredSchema } from './registered-schema.ts';
 

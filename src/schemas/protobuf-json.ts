@@ -1,7 +1,6 @@
 import protobuf from 'protobufjs';
 import { exact, shortest } from './avro-input.ts';
-import { misfit } from './decode-error.ts';
-import { setKey, type Output } from './output.ts';
+import { misfit, setKey, type Output } from './output.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type ToJson = (value: unknown, output: Output) => unknown;

@@ -19,8 +19,8 @@ type Registry = Pick<
 >;
 
 /**
- * What `schema` would break in the subject. Undefined: no such subject, or no right to see it; registries
- * give the same answer.
+ * The rules that `schema` would break in the subject. Undefined: no such subject, or no right to
+ * see it; registries give the same answer.
  */
 export async function checkSchema(
   registry: Registry,

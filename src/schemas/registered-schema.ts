@@ -11,3 +11,16 @@ export interface RegisteredSchema {
   readonly schema: string;
   readonly references: readonly ReferencedSchema[];
 }
+
+/** The Confluent wire format: a zero byte, the schema's id in four bytes, and the encoded value. */
+const headerBytes = 5;
+
+/** Undefined for a value in another format: JSON text cannot start with byte 0. */
+export function schemaIdOf(value: Buffer | null): number | undefined {
+  if (value === null || value.length < headerBytes || value[0] !== 0) return undefined;
+  return value.readUInt32BE(1);
+}
+
+export function payloadOf(value: Buffer): Buffer {
+  return value.subarray(headerBytes);
+}

@@ -17,7 +17,7 @@ export interface RegistryAccess {
 /** The registry's verdict on a schema that would become a subject's next version. */
 export interface Compatibility {
   readonly compatible: boolean;
-  /** What breaks, in the registry's own words. */
+  /** The broken rules, in the registry's own words. */
   readonly messages: readonly string[];
 }
 
@@ -91,9 +91,10 @@ export class RegistryClient {
   }
 
   /**
-   * Whether it shows that it has read all that was registered: one that has just started says "not found"
-   * until then. `knownId`: of a schema that it once gave.
-   * @throws PostriderError `registry-unavailable` also where it says itself that it is not ready
+   * Says whether the registry shows that it has read all that was registered: one that has just
+   * started says "not found" until then.
+   * @param knownId a schema that it once gave
+   * @throws PostriderError `registry-unavailable` also if it says itself that it is not ready
    */
   async isAwake(knownId: number | undefined): Promise<boolean> {
     const health = await this.#request(this.#api.Schema.find, { path: healthPath });

@@ -8,7 +8,7 @@ export interface SchemaBookOptions {
   /** @throws PostriderError `not-found`, `registry-unavailable` */
   readonly fetchSchema: (id: number) => Promise<RegisteredSchema>;
   /**
-   * Whether the registry shows that it has loaded all schemas.
+   * Says whether the registry shows that it has loaded all schemas.
    * @param knownId a schema that it returned before
    * @throws PostriderError `registry-unavailable`
    */
@@ -25,7 +25,7 @@ export interface SchemaBookOptions {
 const askAgainMs = 1_000;
 /** A registry that has just started has no schema until it has loaded them all. */
 const believedAfterMs = 15_000;
-/** How long an id counts as unknown. */
+/** The time for which an id counts as unknown. */
 export const unknownForMs: number = 60_000;
 const firstBackoffMs = 500;
 const longestBackoffMs = 15_000;

@@ -6,7 +6,7 @@ export type KnownSchema =
   | { readonly decode: Decoder; readonly rejection?: undefined }
   | { readonly decode?: undefined; readonly rejection: Rejection };
 
-/** What reading typed records needs of a registry. */
+/** The part of a registry that reading typed records needs. */
 export interface Schemas {
   /** Undefined: not known yet. */
   find(id: number): KnownSchema | undefined;

@@ -1,12 +1,12 @@
 import { describeDefaults } from './read.ts';
 import { settingsTable, type Settings } from './table.ts';
 
-/** What `postrider help settings` and the docs say of one setting. */
+/** A setting as `postrider help settings` and the docs describe it. */
 export interface DescribedSetting {
   readonly name: string;
   /** Whole sentences, with Markdown's backticks. */
   readonly description: string;
-  /** What applies without it; empty: nothing. */
+  /** The value that applies without the variable; empty: nothing. */
   readonly fallback: string;
   readonly allowed: string;
   readonly isSecret: boolean;
@@ -31,7 +31,7 @@ export function describeGroups(): SettingGroup[] {
   }));
 }
 
-/** Of defaults that depend on where a process runs. */
+/** Texts for defaults that depend on where a process runs. */
 const fallbackTexts: Readonly<Partial<Record<keyof Settings, string>>> = {
   logFormat: 'json; on a terminal pretty',
 };

@@ -11,7 +11,7 @@ export const settingNames: ReadonlySet<string> = new Set(names);
 
 /** Words that variables of any program begin with. */
 const everybodys = new Set(['LOG', 'MAX', 'SECRET']);
-/** What our names begin with; a second word tells where the first is everybody's. */
+/** The first words of our names; a second word decides if the first is everybody's. */
 const beginnings: ReadonlySet<string> = new Set(['POSTRIDER', ...names.map(beginningOf)]);
 
 interface Odd {
@@ -28,7 +28,10 @@ export function describeOddSettings(env: Environment): string[] {
   });
 }
 
-/** Of a setting that what is to be done cannot do without; names a variable that was probably meant to be it. */
+/**
+ * The error for a setting that a command needs. It names a variable that was probably meant to be
+ * this setting.
+ */
 export function notSet(name: string, allowed: string, env: Environment): PostriderError {
   const given = oddSettings(env).find(({ meant }) => meant === name)?.given;
   const hint = given === undefined ? '' : `; ${given} is set: did you mean ${name}?`;
@@ -53,14 +56,17 @@ function beginningOf(name: string): string {
   return everybodys.has(first) ? `${first}_${second}` : first;
 }
 
-/** Whether another program has set it: Kubernetes for a service, or somebody for the scripts of Kafka itself. */
+/**
+ * Says whether another program has set the variable: Kubernetes for a service, or somebody for the
+ * scripts of Kafka itself.
+ */
 function isOthers(name: string, value: string | undefined): boolean {
   return isServiceLink(name, value) || /^KAFKA_(?:HOME|(?:\w+_)?OPTS)$/.test(name);
 }
 
 /**
- * Whether Kubernetes or Docker set it for a service of that name, e.g. KAFKA_SERVICE_HOST for `kafka`.
- * (Kubernetes, "Service": environment variables)
+ * Says whether Kubernetes or Docker set the variable for a service of that name, e.g.
+ * KAFKA_SERVICE_HOST for `kafka`. (Kubernetes, "Service": environment variables)
  */
 export function isServiceLink(name: string, value: string | undefined): boolean {
   if (/_SERVICE_(?:HOST|PORT(?:_\w+)?)$/.test(name)) return true;

@@ -3,9 +3,8 @@ import { formatDuration } from '../duration.ts';
 import { environment, type Environment } from '../environment.ts';
 import { PostriderError } from '../errors.ts';
 import { longestDelayMs } from '../event/tier-delay.ts';
-import { formatRate } from '../resources/schema/rate.ts';
+import { formatRate } from '../resources/schema/texts.ts';
 import { createTopology } from '../topology.ts';
-import { consoleProblems } from './console-problems.ts';
 import { isServiceLink } from './misspelt.ts';
 import { settingsTable, type Setting, type Settings } from './table.ts';
 
@@ -45,13 +44,13 @@ export function describeSettings(settings: Settings): Record<string, string> {
   );
 }
 
-/** What applies where nothing is set. */
+/** The value of each setting in an empty environment. */
 export function describeDefaults(): Record<string, string> {
   const fallbacks = Object.entries(settingsTable).map(([field, { fallback }]) => [field, fallback]);
   return describeSettings(Object.fromEntries(fallbacks) as Settings);
 }
 
-/** Those of them that are not as they are by themselves. */
+/** The settings that differ from their defaults. */
 export function describeChosenSettings(settings: Settings): Record<string, string> {
   const byDefault = describeDefaults();
   return Object.fromEntries(
@@ -83,7 +82,10 @@ function readOne<T>(setting: Setting<T>, env: Environment, problems: string[]): 
   return setting.fallback;
 }
 
-/** Of URLs and brokers, where somebody may have put a password although none is allowed. */
+/**
+ * Hides a login in a URL or broker: somebody may have put a password there although none is
+ * allowed.
+ */
 function withoutLogin(given: string): string {
   return given.replace(/^([a-z]+:\/\/)?.*@/is, '$1…@');
 }
@@ -197,7 +199,10 @@ function ingestTopicProblems(settings: Settings): string[] {
   ];
 }
 
-/** Whoever names a certificate believes that connections are encrypted. */
+/**
+ * Finds certificates that are named without TLS: their owner believes that connections are
+ * encrypted.
+ */
 function unusedFiles(settings: Settings): string[] {
   const fields = ['kafkaSslCaFile', 'kafkaSslCertFile', 'kafkaSslKeyFile'] as const;
   return fields
@@ -224,4 +229,25 @@ function registryTlsProblems(settings: Settings): string[] {
     .map((field) => settingsTable[field].name)
     .map((name) => `${name} is given, allowed: only with a SCHEMA_REGISTRY_URL that is https`);
   return [...problems, ...unused];
+}
+
+/** Problems of log-in by OpenID Connect, which is set as a whole or not at all. */
+function consoleProblems(settings: Settings): string[] {
+  const { consoleOidcIssuer, consoleOidcClientId, consoleOidcClientSecret } = settings;
+  const parts = [consoleOidcIssuer, consoleOidcClientId, consoleOidcClientSecret];
+  if (parts.every((part) => part === undefined)) return [];
+  if (parts.includes(undefined))
+    return [
+      'CONSOLE_OIDC_ISSUER, CONSOLE_OIDC_CLIENT_ID and CONSOLE_OIDC_CLIENT_SECRET are allowed only together',
+    ];
+  const problems: string[] = [];
+  if (settings.consoleUrl === undefined)
+    problems.push(
+      'CONSOLE_URL is not set, allowed with CONSOLE_OIDC_ISSUER: the address that people are sent back to',
+    );
+  if (settings.consoleOidcOperators.length + settings.consoleOidcViewers.length === 0)
+    problems.push(
+      'CONSOLE_OIDC_OPERATORS and CONSOLE_OIDC_VIEWERS are not set, so nobody could log in; allowed: values of the claim in at least one',
+    );
+  return problems;
 }

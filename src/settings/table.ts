@@ -2,7 +2,7 @@ import { formatDuration, parseDuration } from '../duration.ts';
 import { keptAttempts, type KeptAttempts } from '../event/attempt-line.ts';
 import { keptAnswerBytes } from '../event/limits.ts';
 import { logFormats, logLevels } from '../ops/log.ts';
-import { parseRate } from '../resources/schema/rate.ts';
+import { parseRate } from '../resources/schema/texts.ts';
 import {
   boolean,
   hostPort,
@@ -19,7 +19,7 @@ import {
   webUrl,
 } from './values.ts';
 
-/** What the environment variables say, checked and frozen. */
+/** The environment variables as values, checked and frozen. */
 export interface Settings {
   readonly kafkaBrokers: readonly string[] | undefined;
   readonly kafkaRack: string | undefined;
@@ -52,7 +52,7 @@ export interface Settings {
   readonly gatewayRateLimit: number;
   readonly opsPort: number;
   readonly consolePort: number;
-  /** Where the console listens: an address, or a name. */
+  /** The address, or the name, on which the console listens. */
   readonly consoleHost: string;
   /** Its public origin. */
   readonly consoleUrl: string | undefined;
@@ -69,7 +69,7 @@ export interface Settings {
   /** Values of that claim. */
   readonly consoleOidcOperators: readonly string[];
   readonly consoleOidcViewers: readonly string[];
-  /** Where the console keeps its index; undefined: `dev` and `demo` use a temporary folder. */
+  /** The folder of the console's index; undefined: `dev` and `demo` use a temporary folder. */
   readonly consoleDataDir: string | undefined;
   readonly deliveryTimeoutMs: number;
   readonly deletionDelayMs: number;
@@ -80,13 +80,13 @@ export interface Settings {
   readonly dedupeWindowMs: number;
   readonly attempts: KeptAttempts;
   readonly deliveryAnswerBytes: number;
-  /** How long nothing may reach a destination before it is paused; undefined: as long as it likes. */
+  /** The longest time without a delivery before a destination is paused; undefined: no limit. */
   readonly disableAfterMs: number | undefined;
   readonly deliveryMaxInFlight: number;
   readonly deliveryMaxInFlightPerDestination: number;
   /** CIDRs; an empty list is not the same as undefined: `dev` then allows loopback. */
   readonly deliveryAllowNetworks: readonly string[] | undefined;
-  /** Where `audience-sync` keeps its checkpoints. */
+  /** The folder of the checkpoints of `audience-sync`. */
   readonly audienceCheckpointDir: string | undefined;
   /** The only folder that `audience-sync` reads lists from. */
   readonly audienceFilesDir: string;
@@ -101,7 +101,7 @@ type SaslMechanism = (typeof saslMechanisms)[number];
 
 export interface Setting<T> {
   readonly name: string;
-  /** What a value may look like, as the end of «NAME is …, allowed: …». */
+  /** The form of a value, as the end of «NAME is …, allowed: …». */
   readonly allowed: string;
   readonly fallback: T;
   /** Undefined where the text is not allowed. */
@@ -303,7 +303,7 @@ function secret<T>(
   return { ...optional(name, allowed, parse), secret: true };
 }
 
-/** Of a claim. */
+/** A setting that lists values of a claim. */
 function values(name: string): Setting<readonly string[]> {
   return {
     name,

@@ -66,7 +66,7 @@ export function webUrl(given: string): string | undefined {
   return url.username === '' && url.password === '' ? given : undefined;
 }
 
-/** Of pages, whose paths are their own: no path, and no slash at the end is needed. */
+/** The origin of pages, whose paths are their own: no path, and no slash at the end is needed. */
 export function webOrigin(given: string): string | undefined {
   const url = webUrl(given) === undefined ? null : URL.parse(given);
   return url !== null && url.href === `${url.origin}/` ? url.origin : undefined;

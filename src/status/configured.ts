@@ -38,12 +38,15 @@ export class ConfiguredDestinations {
     return this.#records.has(id);
   }
 
-  /** Which destination has the id. */
+  /** The destination that has the id now. */
   identityOf(id: string): Identity {
     return { id, uid: storedUid(this.#records.get(id)?.toString() ?? '') };
   }
 
-  /** Whether it is about a destination that is there, or about one that was deleted and has no successor. */
+  /**
+   * Says whether the report is about a destination that exists, or about a deleted one without a
+   * successor.
+   */
   isPresent(said: WithUid & { readonly destination: string }): boolean {
     return !this.has(said.destination) || isOf(this.identityOf(said.destination), said);
   }

@@ -5,7 +5,7 @@ import { offsetsIn, rangesWithin } from '../kafka/offset-ranges.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { Topology } from '../topology.ts';
 
-/** How far a stage is behind in one of its topics. */
+/** The backlog of a stage in one of its topics. */
 export interface TopicBacklog {
   readonly stage: 'router' | 'delivery' | 'retry';
   readonly topic: string;
@@ -14,7 +14,7 @@ export interface TopicBacklog {
    * events.
    */
   readonly records: number;
-  /** When the oldest of them was appended. */
+  /** The time at which the oldest of them was appended. */
   readonly oldest: string | undefined;
 }
 
@@ -116,7 +116,7 @@ async function writtenSince(admin: KafkaAdmin, topic: string, sinceMs: number): 
   return offsetsIn(await rangesWithin(admin, topic, { sinceMs }));
 }
 
-/** Of the first record of each partition. */
+/** The append time of the first record of each partition. */
 async function oldestOf(
   kafka: KafkaClient,
   topic: string,

@@ -1,3 +1,4 @@
+import { isUrgent, noneGivenUp, type Evidence } from '../event/destination-health.ts';
 import {
   decodeStatus,
   statusRefreshMs,
@@ -5,10 +6,13 @@ import {
   type StatusRecord,
   type WorkerStatus,
 } from '../event/destination-status.ts';
-import type { Said } from '../event/judged-view.ts';
-import { withAdmin } from '../kafka/admin.ts';
+import { decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
+import type { JudgedView, Said } from '../event/judged-view.ts';
+import { decodeNotice, type Notice } from '../event/notice.ts';
+import { identityText } from '../event/uid.ts';
+import { withAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import { rangesWithin } from '../kafka/offset-ranges.ts';
+import { offsetsIn, rangesWithin } from '../kafka/offset-ranges.ts';
 import { readRange } from '../kafka/read-range.ts';
 
 /** For records that wait for a fuller batch, and for clocks that differ a little. */
@@ -50,4 +54,72 @@ export function saidNow(records: readonly StatusRecord[], nowMs: number): Said {
     .sort()
     .at(-1);
   return { workers, destinations, heard };
+}
+
+/**
+ * The last notice about each destination, by its id.
+ * @throws PostriderError `kafka-unavailable`, `not-found`
+ */
+export async function readNotices(
+  kafka: KafkaClient,
+  topic: string,
+): Promise<ReadonlyMap<string, Notice>> {
+  const notices = new Map<string, Notice>();
+  for await (const { key, value } of readRange(kafka, { topic })) {
+    const id = key?.toString() ?? '';
+    const notice = decodeNotice(value);
+    if (notice === undefined) notices.delete(id);
+    else notices.set(id, notice);
+  }
+  return notices;
+}
+
+/** A restarted worker does not have the time since which a destination has failed; the notice has it. */
+export function sinceNotice(view: JudgedView, notice: Notice | undefined): JudgedView {
+  if (notice?.notice !== 'failing' || !isUrgent(view.state)) return view;
+  return (view.since ?? '~') <= notice.since ? view : { ...view, since: notice.since };
+}
+
+/** Events that became dead letters in the last hour. */
+export interface GivenUp {
+  /** By `identityText`. */
+  readonly byDestination: ReadonlyMap<string, Evidence['givenUp']>;
+  /** There were more, which were not counted. */
+  readonly isCut: boolean;
+}
+
+const hourMs = 3_600_000;
+const justNowMs = 180_000;
+/** Dead letters have bodies, and `--watch` reads them every two seconds. */
+const mostRecords = 5_000;
+
+/** @throws PostriderError `kafka-unavailable`, `not-found` */
+export async function readGivenUp(
+  kafka: KafkaClient,
+  topic: string,
+  nowMs: number,
+): Promise<GivenUp> {
+  const written = await withAdmin(kafka, (admin) =>
+    rangesWithin(admin, topic, { sinceMs: nowMs - hourMs }),
+  );
+  const ranges = newestOf(written, mostRecords);
+  const byDestination = new Map<string, Evidence['givenUp']>();
+  for await (const { headers, timestampMs } of readRange(kafka, { topic, ranges })) {
+    const header = headers[envelopeHeader];
+    const envelope = header === undefined ? undefined : decodeEnvelope(header);
+    if (envelope === undefined) continue;
+    const whose = identityText({ id: envelope.destinationId, uid: envelope.uid });
+    const { lastHour, justNow } = byDestination.get(whose) ?? noneGivenUp;
+    const isNew = timestampMs >= nowMs - justNowMs;
+    byDestination.set(whose, { lastHour: lastHour + 1, justNow: justNow + (isNew ? 1 : 0) });
+  }
+  return { byDestination, isCut: offsetsIn(ranges) < offsetsIn(written) };
+}
+
+/** The ends of the ranges, each in proportion to its length. */
+function newestOf(ranges: readonly OffsetRange[], most: number): OffsetRange[] {
+  const share = Math.min(1, most / Math.max(1, offsetsIn(ranges)));
+  return ranges.map(({ partition, start, end }) => {
+    return { partition, start: end - Math.floor((end - start) * share), end };
+  });
 }

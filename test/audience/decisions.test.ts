@@ -3,10 +3,9 @@ import { test } from 'node:test';
 import fc from '../harness/fast-check.ts';
 import { whyUseless } from '../../src/audience/checkpoint.ts';
 import { Memberships } from '../../src/audience/membership.ts';
-import type { Difference } from '../../src/audience/changes.ts';
+import { kindOf, type Difference } from '../../src/audience/changes.ts';
 import { cutOffRun } from '../../src/audience/everyone.ts';
 import { defaultLimits, objectionTo } from '../../src/audience/safety.ts';
-import { kindOf } from '../../src/audience/sync-target.ts';
 import { audience } from './members.ts';
 
 const now = { nowMs: 1_000_000, maxAgeMs: 1_000 };

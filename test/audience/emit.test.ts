@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ChangeBatch, OutgoingChange } from '../../src/audience/change-batch.ts';
-import { emit } from '../../src/audience/emit.ts';
+import { emit, type ChangeBatch, type OutgoingChange } from '../../src/audience/emit.ts';
 
 function change(partition: number, value: string): OutgoingChange {
   return { userId: 'u', partition, records: [{ topic: 'calls', partition: 0, key: 'u', value }] };

@@ -1,4 +1,4 @@
-import { fullBatchChanges } from '../../src/audience/change-batch.ts';
+import { fullBatchChanges } from '../../src/audience/emit.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import type { SyncDeps, SyncProgress } from '../../src/audience/open-audience.ts';
 import { retireAudience } from '../../src/audience/retire.ts';

@@ -1,5 +1,5 @@
 import { DuckDBDataChunkWriter, type DuckDBConnection } from '@duckdb/node-api';
-import type { SyncTarget } from '../../src/audience/sync-target.ts';
+import type { SyncTarget } from '../../src/audience/changes.ts';
 
 /** User ids with the JSON of their values. */
 export type Members = ReadonlyMap<string, string>;

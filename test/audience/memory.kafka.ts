@@ -7,7 +7,7 @@ import { withAdmin } from '../../src/kafka/admin.ts';
 import { openTransactions } from '../../src/kafka/produce/transactions.ts';
 import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
 import { audience, membersOf } from './members.ts';
-import { refuseWhileTold } from '../../src/resources/apply/told-users.ts';
+import { refuseWhileTold } from '../../src/resources/apply/traits.ts';
 import { readAudienceRecords } from '../../src/resources/audiences/records.ts';
 import { syncScene, told } from './scene.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fullBatchChanges } from '../../src/audience/change-batch.ts';
+import { fullBatchChanges } from '../../src/audience/emit.ts';
 import {
   withAudience,
   type SyncDeps,
@@ -10,7 +10,7 @@ import {
 } from '../../src/audience/open-audience.ts';
 import { retireAudience, retireFormer, type Retired } from '../../src/audience/retire.ts';
 import { syncAudience, type SyncOptions, type SyncResult } from '../../src/audience/sync.ts';
-import type { SyncTarget } from '../../src/audience/sync-target.ts';
+import type { SyncTarget } from '../../src/audience/changes.ts';
 import {
   audienceDestinationsHeader,
   audienceSourceHeader,
@@ -21,7 +21,7 @@ import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import type { AudienceRecord } from '../../src/resources/audiences/record.ts';
 import { readAudienceRecords } from '../../src/resources/audiences/records.ts';
-import { deletionRecord } from '../../src/resources/fence/deletion-record.ts';
+import { deletionRecord } from '../../src/resources/fence/fence.ts';
 import { testDeployment, type TestDeployment } from '../resources/deployment.ts';
 import { fillCurrent, type Members } from './members.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mergeMetrics } from '../../src/audience/textfile.ts';
+import { mergeMetrics } from '../../src/audience/metrics.ts';
 
 const fresh = [
   '# HELP members Users.',

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { gunzipIfNeeded } from '../../src/bulk-import/gunzip.ts';
-import { importCalls, type ImportOptions } from '../../src/bulk-import/import-calls.ts';
+import {
+  gunzipIfNeeded,
+  importCalls,
+  ImportProgress,
+  type ImportOptions,
+} from '../../src/bulk-import/import-calls.ts';
 import { PostriderError } from '../../src/errors.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 
@@ -145,4 +149,18 @@ test('gzipped input is unpacked, also in parts and cut anywhere', async () => {
 test('broken gzip is an error', async () => {
   const cut = gzipSync(identify('u1')).subarray(0, -5);
   await assert.rejects(imported(gunzipIfNeeded(feed(cut))), { code: 'Z_BUF_ERROR' });
+});
+
+test('an import goes on behind the last line before which all are settled', () => {
+  const progress = new ImportProgress();
+  assert.equal(progress.placeText, 'after line 0');
+  for (const line of [1, 2, 4, 5, 6]) progress.begun(line);
+  progress.lineBad(3);
+  for (const line of [1, 5]) progress.lineSent(line);
+  assert.equal(progress.placeText, 'after line 1; of the lines up to 5, some were sent as well');
+  progress.lineBad(2);
+  assert.equal(progress.placeText, 'after line 3; of the lines up to 5, some were sent as well');
+  for (const line of [4, 6]) progress.lineSent(line);
+  assert.equal(progress.placeText, 'after line 6');
+  assert.deepEqual([progress.sent, progress.bad], [4, 2]);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { startStatusLine } from '../../src/cli/terminal/status-line.ts';
+import { startStatusLine } from '../../src/cli/terminal/terminal.ts';
 
 /** What is written to stderr from now on, where time is the test's. */
 function watch(context: TestContext, isTerminal: boolean): () => string {

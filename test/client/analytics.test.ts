@@ -8,7 +8,7 @@ import {
   type AcceptedCall,
   type AnalyticsOptions,
 } from '../../src/client/index.ts';
-import { library } from '../../src/client/library.ts';
+import { library } from '../../src/client/transport.ts';
 import { maxBatchCalls, maxBodyBytes } from '../../src/event/limits.ts';
 import packageJson from '../../src/client/package.json' with { type: 'json' };
 import { eventually } from '../harness/eventually.ts';

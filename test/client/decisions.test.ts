@@ -1,17 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judge } from '../../src/client/answer.ts';
-import { backoffMs, retryAfterMs } from '../../src/client/backoff.ts';
-import { isNamed } from '../../src/client/debug.ts';
+import { backoffMs } from '../../src/client/clock.ts';
+import { judge, retryAfterMs } from '../../src/client/http-transport.ts';
+import { isNamed } from '../../src/client/warnings.ts';
 import { outcomeOfStatus } from '../../src/delivery/outcome.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 12);
 
-test('an answer is delivered, worth a repetition or refused as the pipeline itself judges it', () => {
+/** The pipeline tries these again until somebody mends the endpoint; the client reports a wrong write key at once. */
+const ofEndpoint = [401, 403, 404, 405, 407, 410];
+
+test('an answer is judged as the pipeline judges it, but one about a write key or an address is refused at once', () => {
   const kinds = { delivered: 'delivered', retryable: 'again', permanent: 'refused' };
   for (let status = 200; status < 600; status += 1) {
     const { kind } = judge({ status, retryAfter: null, body: '' }, nowMs);
-    assert.equal(kind, kinds[outcomeOfStatus(status, undefined, nowMs).kind], String(status));
+    const ofPipeline = kinds[outcomeOfStatus(status, undefined, nowMs).kind];
+    assert.equal(kind, ofEndpoint.includes(status) ? 'refused' : ofPipeline, String(status));
   }
 });
 

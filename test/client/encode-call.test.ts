@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { CallType } from '../../src/event/call.ts';
 import { parseCall } from '../../src/event/parse-call.ts';
 import { encodeCall } from '../../src/client/encode-call.ts';
-import { AnalyticsError } from '../../src/client/error.ts';
+import { AnalyticsError } from '../../src/client/errors.ts';
 import { maxCallBytes, maxDepth } from '../../src/event/limits.ts';
 
 const nowMs = Date.UTC(2026, 10, 21, 12);

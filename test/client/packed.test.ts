@@ -43,8 +43,8 @@ test('the package has the two entries, as ES modules and CommonJS, and nothing t
   assert.deepEqual(names, [
     'README.md',
     ...['LICENSE', 'index.cjs', 'index.d.cts', 'index.d.ts', 'index.js', 'kafka.cjs'].map(inDist),
-    ...['kafka.js', 'verify.cjs', 'verify.d.cts', 'verify.d.ts', 'verify.js'].map(inDist),
-    ...['warning.cjs', 'warning.js'].map(inDist),
+    ...['kafka.js', 'transport.cjs', 'transport.js'].map(inDist),
+    ...['verify.cjs', 'verify.d.cts', 'verify.d.ts', 'verify.js'].map(inDist),
     'package.json',
   ]);
   const folder = join(consumer.folder, 'node_modules/postrider-client');

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BatchSender } from '../../src/client/batch-sender.ts';
+import { BatchSender, Outbox } from '../../src/client/sending.ts';
 import { encodeCall, type EncodedCall } from '../../src/client/encode-call.ts';
-import type { AnalyticsError } from '../../src/client/error.ts';
-import { Outbox } from '../../src/client/outbox.ts';
+import type { AnalyticsError } from '../../src/client/errors.ts';
 import { delivered, type SendResult } from '../../src/client/transport.ts';
 import { SimulatedClock } from '../delivery/simulated-clock.ts';
 

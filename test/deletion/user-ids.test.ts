@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { collectUserIds } from '../../src/deletion/user-ids.ts';
 import { deliveryKey, userOffset } from '../../src/event/envelope.ts';
 import { DeletedUsers } from '../../src/resources/fence/deleted-users.ts';
-import { deletionRecord } from '../../src/resources/fence/deletion-record.ts';
+import { deletionRecord } from '../../src/resources/fence/fence.ts';
 
 function fromFile(text: string | Buffer, ...args: readonly string[]): readonly string[] {
   return collectUserIds(args, { name: 'users.txt', bytes: Buffer.from(text) }).ids;

@@ -23,7 +23,7 @@ import type { Envelope } from '../../src/event/envelope.ts';
 import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { silentLogger, type Logger } from '../../src/ops/log.ts';
-import { partitionKeyOf } from '../../src/resources/partition-key.ts';
+import { partitionKeyOf } from '../../src/resources/resource.ts';
 import { recallRecord, Recalls } from '../../src/resources/pauses/recall.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 import { createTopology } from '../../src/topology.ts';

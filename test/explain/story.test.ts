@@ -11,10 +11,9 @@ import type {
   Place,
   WholeCall,
 } from '../../src/explain/evidence.ts';
-import { ownEvidence, ownStory } from '../../src/explain/own-story.ts';
+import { ownEvidence, ownStory, tellStory } from '../../src/explain/story.ts';
 import { presentStory } from '../../src/explain/present.ts';
 import type { Ruling } from '../../src/explain/rulings.ts';
-import { tellStory } from '../../src/explain/story.ts';
 import type { Source } from '../../src/resources/resource.ts';
 import { noRegistry } from '../../src/schemas/schemas.ts';
 import { readCall } from '../../src/router/read-call.ts';

@@ -18,7 +18,7 @@ import { NoticeEvents } from '../../src/notices/events.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { createMetrics, exposeReady } from '../../src/ops/metrics.ts';
 import type { MetricsRegistry } from '../../src/ops/metrics.ts';
-import { exposeConfig } from '../../src/resources/config/metrics.ts';
+import { exposeConfig } from '../../src/resources/config/config.ts';
 import { exposeState as exposeRouter, RouterMetrics } from '../../src/router/metrics.ts';
 
 /** What all roles together register. Not to be scraped: nothing is behind the gauges. */

@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { openAdmin } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { silentLogger } from '../../src/ops/log.ts';
-import { findDifferences } from '../../src/resources/topic-diff.ts';
-import { createTopics, inspectTopics } from '../../src/resources/topics.ts';
+import { createTopics, findDifferences, inspectTopics } from '../../src/resources/topics.ts';
 import { createTopology } from '../../src/topology.ts';
 import { testBroker, testPrefix } from '../harness/broker.ts';
 

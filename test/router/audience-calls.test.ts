@@ -7,7 +7,7 @@ import {
 } from '../../src/event/audience-headers.ts';
 import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
-import { CallBacklog } from '../../src/router/call-backlog.ts';
+import { CallBacklog } from '../../src/router/backlog.ts';
 import { exampleDestination, exampleSource } from '../resources/examples.ts';
 import { audienceTopic, incoming, TestRouter } from './fakes.ts';
 

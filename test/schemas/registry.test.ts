@@ -7,7 +7,7 @@ import confluent from '@kafkajs/confluent-schema-registry';
 import { createDecoder } from '../../src/schemas/decoder.ts';
 import { checkSchema, ingestSchema, registerSchema } from '../../src/schemas/publish.ts';
 import { RegistryClient } from '../../src/schemas/registry-client.ts';
-import { payloadOf, schemaIdOf } from '../../src/schemas/wire-format.ts';
+import { payloadOf, schemaIdOf } from '../../src/schemas/registered-schema.ts';
 import { givenRegistry, startRegistry, type TestRegistry } from '../harness/registry.ts';
 import { runCommand } from '../harness/run-command.ts';
 

@@ -1,11 +1,10 @@
 import { deliveryKey, type Envelope } from '../../src/event/envelope.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import type { OwnedIndexes } from '../../src/delivery/lane/work-shares.ts';
-import { partitionKeyOf } from '../../src/resources/partition-key.ts';
+import { partitionKeyOf, type Destination } from '../../src/resources/resource.ts';
 import { seededRandom, SimulatedClock } from '../delivery/simulated-clock.ts';
 import { SimulatedWorld } from '../delivery/simulated-world.ts';
 import type { Placed, WorldOptions } from '../delivery/simulated-world.ts';
-import type { Destination } from '../../src/resources/resource.ts';
 
 /** Several workers of one group, with the partitions of all topics dealt among them by index. */
 export class Deployment {

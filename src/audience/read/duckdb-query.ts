@@ -7,11 +7,10 @@ import {
 } from '@duckdb/node-api';
 import { formatDuration } from '../../duration.ts';
 import { asError, PostriderError } from '../../errors.ts';
-import { isInside } from '../../resources/inside.ts';
+import { isInside } from '../../resources/schema/texts.ts';
 import type { SqlRows } from '../../resources/resource.ts';
-import { typedId, typedValue } from './cells.ts';
+import { typedId, typedValue, type Rows } from './rows.ts';
 import { requireFresh, type Freshness } from './freshness.ts';
-import type { Rows } from './rows.ts';
 
 export interface QueryOptions extends Freshness {
   readonly rows: 'members' | 'values';

@@ -1,9 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { faults, type Fault, type ReadReport } from './report.ts';
-import type { Rows } from './rows.ts';
-import { text } from './sql.ts';
+import { text, type Rows } from './rows.ts';
 
-/** What is removed around an id: space, tab, line breaks. */
+/** Characters that are removed around an id: space, tab, line breaks. */
 const blanks = String.raw`E' \t\r\n'`;
 /**
  * An identify call may have 32 KB. The id is in it once, six times as long in JSON at worst; names and the

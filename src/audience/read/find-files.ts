@@ -6,9 +6,9 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { PostriderError } from '../../errors.ts';
 import type { FileRows, RowFormat } from '../../resources/resource.ts';
-import { isInside } from '../../resources/inside.ts';
+import { isInside } from '../../resources/schema/texts.ts';
 import { firstBytes, openText } from './first-record.ts';
-import { formatOf } from '../../resources/schema/row-format.ts';
+import { formatOf } from '../../resources/schema/audience-schema.ts';
 
 export interface FoundFiles {
   readonly format: RowFormat;
@@ -16,7 +16,10 @@ export interface FoundFiles {
   readonly files: readonly string[];
   /** The number of rows that the writer of the files stated. */
   readonly expectedRows: number | undefined;
-  /** When the newest of the files was written, or the file that says that they are complete. */
+  /**
+   * The time at which the newest of the files was written, or the file that says that they are
+   * complete.
+   */
   readonly writtenMs: number;
 }
 

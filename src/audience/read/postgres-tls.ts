@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { PostriderError } from '../../errors.ts';
-import { sslModeOf } from '../../resources/schema/postgres-url.ts';
+import { sslModeOf } from '../../resources/schema/texts.ts';
 
 /** The access that `pg` is given instead of a URL, whose `sslmode` it reads in its own way. */
 export interface PostgresAccess {

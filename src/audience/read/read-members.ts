@@ -4,21 +4,24 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { PostriderError } from '../../errors.ts';
 import type { FileRows, FileValues, PostgresRows, SqlRows } from '../../resources/resource.ts';
-import { jsonNumberValue, jsonValue, noId, numericId, textId, type Cell } from './cells.ts';
-import { columnIndex } from './columns.ts';
-import { copiedRows } from './copied-rows.ts';
-import { csvRows } from './csv.ts';
+import {
+  columnIndex,
+  jsonNumberValue,
+  jsonValue,
+  noId,
+  numericId,
+  textId,
+  type Cell,
+  type Rows,
+} from './rows.ts';
+import { copiedRows, copyRows, type CopiedColumns } from './postgres.ts';
+import { csvRows, explainUnreadable, firstFields, ndjsonRows, parquetRows } from './formats.ts';
 import { withQueryRows } from './duckdb-query.ts';
 import { fillCurrent } from './fill-current.ts';
 import { requireFresh, type Freshness } from './freshness.ts';
 import { findFiles, type FoundFiles } from './find-files.ts';
-import { firstFields, ndjsonRows } from './ndjson.ts';
-import { parquetRows } from './parquet.ts';
 import { withPlainCopies } from './plain-copies.ts';
-import { copyRows, type CopiedColumns } from './postgres.ts';
 import { describeLeftOut, type ReadReport } from './report.ts';
-import type { Rows } from './rows.ts';
-import { explainUnreadable } from './unreadable.ts';
 
 export interface ReadOptions extends Freshness {
   /** The columns that a query has to return: ids, or ids and values. */

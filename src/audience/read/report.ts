@@ -12,7 +12,7 @@ export const faults = {
 } as const;
 export type Fault = keyof typeof faults;
 
-/** What was read, rule by rule. */
+/** The rows that were read, rule by rule. */
 export interface ReadReport {
   readonly rows: number;
   /** Users, each once. */
@@ -25,9 +25,9 @@ export interface ReadReport {
   readonly trimmedIds: number;
   /** Members whose ids are digits only; they are kept digit by digit. */
   readonly numericIds: number;
-  /** Of those, with a leading zero. */
+  /** Members whose ids are digits only, with a leading zero. */
   readonly leadingZeroIds: number;
-  /** Of those, with 16 digits or more, which a double cannot always hold. */
+  /** Members whose ids are 16 digits or more, which a double cannot always hold. */
   readonly longNumericIds: number;
   /** Members with an id such as `NULL` or `Total`, which somebody else's program may have written. */
   readonly placeholderIds: number;

@@ -1,12 +1,44 @@
 import { realpath } from 'node:fs/promises';
-import { fullBatchChanges } from '../../audience/change-batch.ts';
+import { fullBatchChanges } from '../../audience/emit.ts';
+import type { FoundAudiences } from '../../audience/find-audiences.ts';
 import type { SyncDeps } from '../../audience/open-audience.ts';
-import type { Retired, RetireOptions } from '../../audience/retire.ts';
+import { retireFormer, type Retired, type RetireOptions } from '../../audience/retire.ts';
 import { PostriderError } from '../../errors.ts';
 import { systemClock } from '../../ops/clock.ts';
+import type { Audience, ComputedTrait } from '../../resources/resource.ts';
 import type { Context } from '../context.ts';
+import { aloneWith } from './one-at-a-time.ts';
 
-/** What `audience-sync --retire` and `delete --retire` have in common. */
+/** Reads the audiences of these ids as they are now; all of them without ids. */
+export type FindNow = (ids: readonly string[]) => Promise<FoundAudiences>;
+
+/**
+ * Takes former traits back, one audience after the other, each by what it is when its turn comes: its former
+ * trait may have become its trait again.
+ */
+export async function retireAll(
+  context: Context,
+  audiences: readonly (Audience | ComputedTrait)[],
+  findNow: FindNow,
+  options: { readonly keepTraits?: true; readonly checkpointDir?: string },
+): Promise<void> {
+  const isSilent = options.keepTraits === true;
+  for (const audience of audiences) {
+    const deps = await retireDeps(context);
+    const retire = {
+      ...(await retireOptions(context, isSilent)),
+      directory: options.checkpointDir ?? context.settings.audienceCheckpointDir,
+    };
+    const retired = await aloneWith(context, audience.id, async () => {
+      const now = await findNow([audience.id]);
+      const [target = audience] = now.audiences;
+      return retireFormer(deps, target, (source) => now.destinationsOf(source), retire);
+    });
+    const name = `${audience.kind} ${audience.id}`;
+    if (retired.length === 0) context.print(`${name}: no user has a former trait`);
+    for (const each of retired) context.print(`${name}: ${describeRetired(each, isSilent)}`);
+  }
+}
 
 export async function retireDeps(context: Context): Promise<SyncDeps> {
   const { kafka, log } = context;

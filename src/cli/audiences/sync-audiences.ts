@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
-import { fullBatchChanges } from '../../audience/change-batch.ts';
+import { fullBatchChanges } from '../../audience/emit.ts';
 import { findAudiences, type FoundAudiences } from '../../audience/find-audiences.ts';
-import { SyncMetrics } from '../../audience/metrics.ts';
+import { SyncMetrics, writeTextfile } from '../../audience/metrics.ts';
 import { readMembers } from '../../audience/read/read-members.ts';
 import type { ReadReport } from '../../audience/read/report.ts';
 import type { SyncProgress } from '../../audience/open-audience.ts';
-import { retireFormer } from '../../audience/retire.ts';
 import { defaultLimits } from '../../audience/safety.ts';
 import {
   syncAudience,
@@ -15,7 +14,6 @@ import {
   type SyncResult,
 } from '../../audience/sync.ts';
 import { removeUnknown } from '../../audience/workspace.ts';
-import { writeTextfile } from '../../audience/textfile.ts';
 import { asError, PostriderError } from '../../errors.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { startOpsServer, type OpsServer } from '../../ops/http-server.ts';
@@ -27,11 +25,17 @@ import type { SyncEntry } from '../../resources/audiences/record.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
 import { auditedWhereSeen, shortened } from '../audit.ts';
 import type { Context } from '../context.ts';
-import { presentHistory } from './history.ts';
 import { aloneWith } from './one-at-a-time.ts';
 import { isForPrograms, present, type OutputOptions } from '../terminal/output.ts';
-import { describeRetired, realFilesDir, retireDeps, retireOptions } from './retiring.ts';
-import { presentSync, syncData, type SyncOutcome } from './sync-report.ts';
+import { realFilesDir, retireAll, type FindNow } from './retiring.ts';
+import {
+  describeProgress,
+  failIfFailed,
+  presentHistory,
+  presentSync,
+  syncData,
+  type SyncOutcome,
+} from './sync-report.ts';
 
 export interface AudienceSyncOptions extends OutputOptions {
   readonly dryRun?: true;
@@ -53,7 +57,6 @@ export interface AudienceSyncOptions extends OutputOptions {
 }
 
 type Synced = Audience | ComputedTrait;
-type FindNow = (ids: readonly string[]) => Promise<FoundAudiences>;
 
 /**
  * Syncs one audience after the other. A failed one does not prevent the others.
@@ -204,7 +207,7 @@ async function syncOne(
   let progress: SyncProgress = { stage: 'fencing', done: 0 };
   let sent = 0;
   let read: ReadReport | undefined;
-  const status = context.status(() => describe(audience, progress));
+  const status = context.status(() => describeProgress(audience, progress));
   const onProgress = (now: SyncProgress): void => {
     progress = now;
     if (now.stage !== 'sending') return;
@@ -320,46 +323,6 @@ async function showHistory(
   context.print(present(format, data, text));
 }
 
-/**
- * Takes former traits back, one audience after the other, each by what it is when its turn comes: its former
- * trait may have become its trait again.
- */
-async function retireAll(
-  context: Context,
-  audiences: readonly Synced[],
-  findNow: FindNow,
-  options: AudienceSyncOptions,
-): Promise<void> {
-  const isSilent = options.keepTraits === true;
-  for (const audience of audiences) {
-    const deps = await retireDeps(context);
-    const retire = {
-      ...(await retireOptions(context, isSilent)),
-      directory: options.checkpointDir ?? context.settings.audienceCheckpointDir,
-    };
-    const retired = await aloneWith(context, audience.id, async () => {
-      const now = await findNow([audience.id]);
-      const [target = audience] = now.audiences;
-      return retireFormer(deps, target, (source) => now.destinationsOf(source), retire);
-    });
-    const name = `${audience.kind} ${audience.id}`;
-    if (retired.length === 0) context.print(`${name}: no user has a former trait`);
-    for (const each of retired) context.print(`${name}: ${describeRetired(each, isSilent)}`);
-  }
-}
-
-function describe({ id }: Synced, { stage, done }: SyncProgress): string {
-  const count = done.toLocaleString('en');
-  const stages: Readonly<Record<SyncProgress['stage'], string>> = {
-    fencing: 'making sure that no other sync of it is running',
-    remembering: `reading what was sent before: ${count} records`,
-    reading: 'reading its data',
-    comparing: 'comparing',
-    sending: `${count} changes sent`,
-  };
-  return `${id}: ${stages[stage]}`;
-}
-
 /** @throws PostriderError `input-invalid` if the router would not send to the destination */
 function checkDestination(
   { destinationsOf }: FoundAudiences,
@@ -373,13 +336,4 @@ function checkDestination(
     'input-invalid',
     `${kind} ${id} does not go to destination ${wanted}; allowed: ${allowed.join(', ')}`,
   );
-}
-
-function failIfFailed(outcomes: readonly SyncOutcome[]): void {
-  const failures = outcomes.flatMap(({ error }) => error ?? []);
-  const [failure] = failures;
-  if (failure === undefined) return;
-  if (outcomes.length === 1) throw failure;
-  const message = `${failures.length} of ${outcomes.length} were not synced, for the reasons above`;
-  throw new PostriderError('input-invalid', message);
 }

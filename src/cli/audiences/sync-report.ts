@@ -1,7 +1,11 @@
+import type { SyncProgress } from '../../audience/open-audience.ts';
 import { describeLeftOut, type ReadReport } from '../../audience/read/report.ts';
+import { kindOf, type Change, type SyncTarget } from '../../audience/changes.ts';
 import type { SyncResult } from '../../audience/sync.ts';
-import { kindOf, type Change, type SyncTarget } from '../../audience/sync-target.ts';
+import { PostriderError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
+import type { SyncEntry } from '../../resources/audiences/record.ts';
+import { formatTable } from '../../resources/table.ts';
 
 /** The result of a sync. */
 export type SyncOutcome = {
@@ -73,4 +77,57 @@ export function syncData(outcomes: readonly SyncOutcome[]): object {
     return { kind, id, trait, dryRun, ...shown };
   });
   return { audiences };
+}
+
+/** The stage of a sync, in words. */
+export function describeProgress({ id }: SyncTarget, { stage, done }: SyncProgress): string {
+  const count = done.toLocaleString('en');
+  const stages: Readonly<Record<SyncProgress['stage'], string>> = {
+    fencing: 'making sure that no other sync of it is running',
+    remembering: `reading what was sent before: ${count} records`,
+    reading: 'reading its data',
+    comparing: 'comparing',
+    sending: `${count} changes sent`,
+  };
+  return `${id}: ${stages[stage]}`;
+}
+
+/** @throws PostriderError the reason of the only sync, or `input-invalid` for some of several */
+export function failIfFailed(outcomes: readonly SyncOutcome[]): void {
+  const failures = outcomes.flatMap(({ error }) => error ?? []);
+  const [failure] = failures;
+  if (failure === undefined) return;
+  if (outcomes.length === 1) throw failure;
+  const message = `${failures.length} of ${outcomes.length} were not synced, for the reasons above`;
+  throw new PostriderError('input-invalid', message);
+}
+
+const head = ['STARTED', 'TRAIT', 'WHAT', 'OUTCOME', 'USERS', 'CHANGES', 'TOOK', 'WHY'];
+
+/** The last syncs, the newest first, in lines. */
+export function presentHistory(syncs: readonly SyncEntry[]): string {
+  return formatTable(
+    head,
+    syncs.map((entry) => [
+      entry.startedAt,
+      entry.trait,
+      entry.action,
+      entry.outcome,
+      String(entry.members),
+      changesOf(entry),
+      `${(entry.durationMs / 1_000).toFixed(1)} s`,
+      entry.reason ?? '',
+    ]),
+  );
+}
+
+function changesOf({ added, removed, changed, baseline, forgotten }: SyncEntry): string {
+  const counts = [
+    [added, '+'],
+    [removed, '-'],
+    [changed, '~'],
+    [baseline, '='],
+    [forgotten, 'x'],
+  ] as const;
+  return counts.flatMap(([count, sign]) => (count === 0 ? [] : [`${sign}${count}`])).join(' ');
 }

@@ -13,7 +13,7 @@ import { decodeAuditEntry } from '../../event/audit-entry.ts';
 import { followTable } from '../../kafka/follow/table.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
-import { findDestination, requireDestination } from '../../resources/find-destination.ts';
+import { findDestination, requireDestination } from '../../resources/config/stored-resources.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { formatTable } from '../../resources/table.ts';
 import { notSet } from '../../settings/misspelt.ts';

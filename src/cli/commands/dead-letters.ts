@@ -49,7 +49,7 @@ interface SelectOptions extends SearchOptions {
 interface DeadRedriveOptions extends RedriveOptions {
   readonly allDestinations?: true;
   readonly earlier?: true;
-  /** How long to look what becomes of them, in milliseconds. */
+  /** The time to look what becomes of them, in milliseconds. */
   readonly wait: number;
 }
 

@@ -20,9 +20,9 @@ import { requireTopics } from '../../resources/require-topics.ts';
 import { formatTable } from '../../resources/table.ts';
 import { auditedRun } from '../audit.ts';
 import type { Context } from '../context.ts';
-import { confirm } from '../terminal/confirm.ts';
+import { confirm } from '../terminal/terminal.ts';
 import { isForPrograms, present, withJson, type OutputOptions } from '../terminal/output.ts';
-import { whyUnreadable } from '../terminal/unreadable.ts';
+import { whyUnreadable } from '../terminal/output.ts';
 import { withProducer } from '../connect/with-producer.ts';
 
 interface DeleteUserOptions extends OutputOptions {

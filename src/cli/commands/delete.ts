@@ -2,13 +2,12 @@ import type { Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
 import type { ToldTrait } from '../../resources/audiences/record.ts';
 import { readAudienceRecords } from '../../resources/audiences/records.ts';
-import { refuseWhileTold } from '../../resources/apply/told-users.ts';
+import { refuseWhileTold } from '../../resources/apply/traits.ts';
 import { recordKey, type ResourceName } from '../../resources/config/stored.ts';
 import { ofKind, type StoredResources } from '../../resources/config/stored-resources.ts';
 import type { Resource } from '../../resources/resource.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
-import { planDeletion } from '../../resources/apply/delete.ts';
-import { formatChange } from '../../resources/apply/plan.ts';
+import { formatChange, planDeletion } from '../../resources/apply/plan.ts';
 import { parseKind } from '../../resources/present.ts';
 import { audited } from '../audit.ts';
 import type { Context } from '../context.ts';
@@ -126,7 +125,7 @@ function ofSynced(stored: StoredResources, id: string): ResourceName | undefined
   return found.find(({ name }) => name.id === id)?.name;
 }
 
-/** What a former version may have told, of which there is no record. */
+/** The trait that a former version may have told without a record. */
 function unrecordedTrait(resource: Resource): ToldTrait | undefined {
   if (resource.kind !== 'Audience' && resource.kind !== 'ComputedTrait') return undefined;
   const { kind, name, source, trait, destinations } = resource;

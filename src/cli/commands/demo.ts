@@ -2,19 +2,25 @@ import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { demoDestinations, startDemoEndpoints } from '../../dev/demo-endpoints.ts';
-import { progressLine, summaryTable } from '../../dev/demo-report.ts';
-import { replay, settled, watchDeadLetters } from '../../dev/demo.ts';
+import {
+  progressLine,
+  replay,
+  settled,
+  summaryTable,
+  watchDeadLetters,
+  type DemoProgress,
+} from '../../dev/demo.ts';
 import { balances, createLedger, type Account, type Ledger } from '../../dev/ledger.ts';
 import { purchaseCalls, purchaseRows, type PurchaseCall } from '../../dev/purchases.ts';
 import { PostriderError } from '../../errors.ts';
 import { createProducer } from '../../kafka/produce/producer.ts';
-import { shutdownSignal } from '../../ops/shutdown.ts';
+import type { MetricsRegistry } from '../../ops/metrics.ts';
+import { shutdownSignal } from '../../ops/process.ts';
 import { noVariables } from '../../resources/apply/interpolate.ts';
 import { loadFiles } from '../../resources/apply/load-files.ts';
 import type { Settings } from '../../settings/table.ts';
 import type { Context } from '../context.ts';
 import { startPipeline } from '../roles/pipeline.ts';
-import { startProgress } from '../terminal/progress.ts';
 
 /** Retries as in production but shortened, so that the dead endpoint's events expire within the demo. */
 const decided: Partial<Settings> = {
@@ -130,4 +136,47 @@ function orderOf({ extraRequests, outOfOrder }: Account): string[] {
       'events had to wait: this machine was too busy for the demo.',
     ];
   return ["each user's events reached the healthy endpoint in order."];
+}
+
+type Counts = Omit<DemoProgress, 'produced' | 'total'>;
+
+const lookEveryMs = 500;
+
+/** Shows what the metrics say until stopped. */
+export function startProgress(
+  context: Context,
+  metrics: MetricsRegistry,
+  describe: (counts: Counts) => string,
+): { stop(): void } {
+  let before = { delivered: 0, atMs: Date.now() };
+  let line = '';
+  const look = async (): Promise<void> => {
+    const nowMs = Date.now();
+    const delivered = await total(metrics, 'postrider_delivered_total');
+    const perSecond = ((delivered - before.delivered) * 1_000) / Math.max(1, nowMs - before.atMs);
+    before = { delivered, atMs: nowMs };
+    line = describe({
+      delivered,
+      deliveriesPerSecond: Math.round(perSecond),
+      retries: await total(metrics, 'postrider_retries_total'),
+      deadLetters: await total(metrics, 'postrider_dead_letters_total'),
+      breakersOpen: await total(metrics, 'postrider_breakers', 'open'),
+    });
+  };
+  const timer = setInterval(() => void look(), lookEveryMs);
+  const status = context.status(() => line);
+  return {
+    stop: () => {
+      clearInterval(timer);
+      status.stop();
+    },
+  };
+}
+
+/** A metric's sum over its labels, or over those with the value `only`. */
+async function total(metrics: MetricsRegistry, name: string, only?: string): Promise<number> {
+  const metric = await metrics.getSingleMetric(name)?.get();
+  return (metric?.values ?? [])
+    .filter(({ labels }) => only === undefined || Object.values(labels).includes(only))
+    .reduce((sum, { value }) => sum + value, 0);
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
-import { shutdownSignal } from '../../ops/shutdown.ts';
+import { shutdownSignal } from '../../ops/process.ts';
 import { typedKind } from '../../resources/present.ts';
 import type { Context } from '../context.ts';
 import { checkFirst, load } from '../resources/plan-files.ts';

@@ -7,7 +7,7 @@ import { tellStory } from '../../explain/story.ts';
 import type { TopicReader } from '../../explain/topic-reader.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { openSchemas } from '../../schemas/open-schemas.ts';
-import { registryAccess } from '../connect/registry-access.ts';
+import { registryAccess } from '../connect/connection.ts';
 import type { Context } from '../context.ts';
 import { parseTime } from '../letters/options.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';

@@ -9,7 +9,7 @@ import { ofKind, type StoredResource } from '../../resources/config/stored-resou
 import { publicKeyOf } from '../../resources/signing-secret.ts';
 import type { Resource } from '../../resources/resource.ts';
 import { readAudienceRecords } from '../../resources/audiences/records.ts';
-import { presentHistory } from '../audiences/history.ts';
+import { presentHistory } from '../audiences/sync-report.ts';
 import { overlapEnd } from '../../resources/secret-overlap.ts';
 import { systemClock } from '../../ops/clock.ts';
 import type { Context } from '../context.ts';
@@ -50,7 +50,7 @@ function publicKeyIn(
   return resource.sharedSecret === undefined ? undefined : publicKeyOf(resource.sharedSecret);
 }
 
-/** What receivers have to know of the signatures and resource files do not say, a line each. */
+/** Lines about signatures that receivers have to know, and resource files do not say. */
 function signingText(resource: Resource, publicKey: string | undefined): readonly string[] {
   const until =
     resource.kind === 'Destination' ? overlapEnd(resource, systemClock.now()) : undefined;

@@ -4,7 +4,7 @@ import { hintAmong } from '../../near.ts';
 import { describeGroups } from '../../settings/descriptions.ts';
 import type { Context } from '../context.ts';
 
-/** What `--help` says of each command besides its options: where it belongs, and how it is used. */
+/** The parts of each command's `--help` besides its options: its group, and how it is used. */
 
 const groups: Readonly<Record<string, readonly string[]>> = {
   'On your machine:': ['dev', 'demo', 'listen'],
@@ -57,7 +57,7 @@ const examples: Readonly<Record<string, string>> = {
   completion: 'completion fish > ~/.config/fish/completions/postrider.fish',
 };
 
-/** What a command's `--help` says beyond the line that the list of commands has. */
+/** The part of a command's `--help` beyond the line that the list of commands has. */
 const details: Readonly<Record<string, string>> = {
   dev:
     'Starts a broker unless KAFKA_BROKERS is set, creates the topics, applies resources, and runs gateway, router, delivery and console. ' +

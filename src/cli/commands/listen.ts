@@ -3,8 +3,8 @@ import { printable } from '../../printable.ts';
 import { bytesText } from '../../dead-letter/texts.ts';
 import { startReceiver, type Arrival } from '../../dev/receiver.ts';
 import { parseDuration } from '../../duration.ts';
-import { portProblem } from '../../ops/port-problem.ts';
-import { shutdownSignal } from '../../ops/shutdown.ts';
+import { portProblem } from '../../ops/listen.ts';
+import { shutdownSignal } from '../../ops/process.ts';
 import { verifyingSecretProblem } from '../../resources/signing-secret.ts';
 import type { Context } from '../context.ts';
 

@@ -1,18 +1,16 @@
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { Argument, type Command } from 'commander';
-import { gunzipIfNeeded } from '../../bulk-import/gunzip.ts';
-import { importCalls } from '../../bulk-import/import-calls.ts';
-import { ImportProgress } from '../../bulk-import/import-progress.ts';
+import { gunzipIfNeeded, importCalls, ImportProgress } from '../../bulk-import/import-calls.ts';
 import { PostriderError } from '../../errors.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { timeToEnd } from '../../ops/wait.ts';
 import { counted } from '../../printable.ts';
-import { findSource } from '../../resources/find-source.ts';
+import { findSource } from '../../resources/config/config-topic.ts';
 import type { Context } from '../context.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
-import type { StatusLine } from '../terminal/status-line.ts';
-import { whyUnreadable } from '../terminal/unreadable.ts';
+import type { StatusLine } from '../terminal/terminal.ts';
+import { whyUnreadable } from '../terminal/output.ts';
 import { withProducer } from '../connect/with-producer.ts';
 
 interface ProduceOptions extends OutputOptions {
@@ -106,7 +104,7 @@ async function openInput({ terminal }: Context, file: string): Promise<Readable>
   return handle.createReadStream();
 }
 
-/** What Node and zlib say of a file that is missing or broken; other errors pass. */
+/** The reason that Node or zlib gives for a file that is missing or broken; other errors pass. */
 function unreadable(file: string, cause: unknown, progress?: ImportProgress): unknown {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
   if (cause instanceof PostriderError || code === undefined) return cause;

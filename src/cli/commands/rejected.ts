@@ -10,7 +10,7 @@ import { isSelectedCall, type RejectedCall } from '../../dead-letter/rejected.ts
 import type { Selection } from '../../dead-letter/search.ts';
 import { rejectReasons } from '../../event/rejection.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { findSource } from '../../resources/find-source.ts';
+import { findSource } from '../../resources/config/config-topic.ts';
 import { auditedRun, selectionText } from '../audit.ts';
 import type { Context } from '../context.ts';
 import {

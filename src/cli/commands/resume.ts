@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { followed, printing } from '../letters/follow.ts';
 import { serviceAccess } from '../letters/letters.ts';
 import { rateOption } from '../letters/options.ts';
-import { confirm } from '../terminal/confirm.ts';
+import { confirm } from '../terminal/terminal.ts';
 import { isForPrograms, present, withOutput, type OutputOptions } from '../terminal/output.ts';
 
 /** `postrider resume`: destinations get their events again, and what was kept for them. */

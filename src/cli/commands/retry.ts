@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { describeLine } from '../../attempts/describe.ts';
+import { AttemptReader } from '../../attempts/read-attempts.ts';
 import { answerMs, retryDestinations } from '../../dead-letter/retry.ts';
 import { PostriderError } from '../../errors.ts';
 import type { AttemptEnded } from '../../event/attempt-line.ts';
@@ -28,6 +29,7 @@ async function retryAny(
   const access = await serviceAccess(context);
   const answers = await audited(context, done, () =>
     retryDestinations(access, ids, {
+      attempts: new AttemptReader(access.kafka, access.topology.topics.attempts, {}),
       signal: context.stopping(),
       onAnswer: (id, answer) => {
         if (!isForPrograms(options)) context.print(answerText(id, answer));

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { shutdownSignal } from '../../ops/shutdown.ts';
+import { shutdownSignal } from '../../ops/process.ts';
 import type { Context } from '../context.ts';
 import type { RoleName } from '../../topology.ts';
 

@@ -3,7 +3,7 @@ import { checkSchema, incompatible, ingestSubject, registerSchema } from '../../
 import type { RegistryClient } from '../../schemas/registry-client.ts';
 import { notSet } from '../../settings/misspelt.ts';
 import type { Context } from '../context.ts';
-import { registryAccess } from '../connect/registry-access.ts';
+import { registryAccess } from '../connect/connection.ts';
 
 interface SchemasOptions {
   readonly subject?: string;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
 import { counted } from '../../printable.ts';
-import { rotateSecrets } from '../../resources/config/rotate-secrets.ts';
+import { rotateSecrets } from '../../resources/config/rotation.ts';
 import { newSigningKey, newSigningSecret, publicKeyOf } from '../../resources/signing-secret.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
 import { notSet } from '../../settings/misspelt.ts';

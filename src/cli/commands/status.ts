@@ -12,10 +12,14 @@ import { systemClock } from '../../ops/clock.ts';
 import { waitUnlessAborted } from '../../ops/wait.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { ConfiguredDestinations } from '../../status/configured.ts';
-import { readGivenUp, type GivenUp } from '../../status/read-given-up.ts';
+import {
+  readGivenUp,
+  readNotices,
+  readStatus,
+  sinceNotice,
+  type GivenUp,
+} from '../../status/read-status.ts';
 import { readPipeline } from '../../status/pipeline.ts';
-import { readNotices, sinceNotice } from '../../status/read-notices.ts';
-import { readStatus } from '../../status/read-status.ts';
 import { readUnwritable } from '../../status/unwritable.ts';
 import type { Context } from '../context.ts';
 import { destinationText, leftText, overviewText, type Overview } from '../status/text.ts';
@@ -28,7 +32,7 @@ interface Options extends OutputOptions {
 }
 
 const againMs = 2_000;
-/** Of one destination. */
+/** The number of attempts that are shown of one destination. */
 const attemptsShown = 10;
 const attemptsSinceMs = 5 * 60_000;
 const clearScreen = '\u001B[H\u001B[2J\u001B[3J';

@@ -4,7 +4,7 @@ import { withAdmin } from '../../kafka/admin.ts';
 import { describeOurs } from '../../resources/topics.ts';
 import { audited, shortened } from '../audit.ts';
 import type { Context } from '../context.ts';
-import { confirm } from '../terminal/confirm.ts';
+import { confirm } from '../terminal/terminal.ts';
 
 interface AddPartitionsOptions {
   readonly partitions: number;

@@ -2,8 +2,12 @@ import type { Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { formatTable } from '../../resources/table.ts';
-import { findDifferences, type TopicFinding } from '../../resources/topic-diff.ts';
-import { inspectTopics, createTopics } from '../../resources/topics.ts';
+import {
+  createTopics,
+  findDifferences,
+  inspectTopics,
+  type TopicFinding,
+} from '../../resources/topics.ts';
 import type { Context } from '../context.ts';
 import { registerAddPartitions } from './topics-add-partitions.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';

@@ -15,7 +15,7 @@ import {
 export type CertificateName =
   'kafka-ca' | 'kafka-client' | 'registry-ca' | 'registry-client' | 'gateway';
 
-/** What a client speaks TLS with; without `ca`, it trusts the public authorities. */
+/** The files with which a client speaks TLS; without `ca`, it trusts the public authorities. */
 export interface TlsFiles {
   readonly ca?: Buffer;
   readonly cert?: Buffer;
@@ -38,7 +38,7 @@ export interface Credentials {
   gatewayTls(): KeyPair | undefined;
   /** Reads all files again. */
   look(): void;
-  /** When each certificate that is in use expires. */
+  /** The time at which each certificate that is in use expires. */
   expiriesMs(): Iterable<readonly [CertificateName, number]>;
 }
 

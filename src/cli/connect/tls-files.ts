@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { PostriderError } from '../../errors.ts';
 
-/** What a setting names, in PEM. */
+/** The file that a setting names, in PEM. */
 export interface NamedFile {
   readonly setting: string;
   readonly path: string;
@@ -13,7 +13,10 @@ export interface NamedFile {
 /** Certificates of authorities. */
 export interface Authorities {
   readonly ca: Buffer;
-  /** Of the one that holds for longest: while authorities are replaced, the former one is there too. */
+  /**
+   * The expiry of the authority that holds for longest: while authorities are replaced, the former
+   * one is there too.
+   */
   readonly expiresMs: number;
 }
 
@@ -21,7 +24,7 @@ export interface KeyPair {
   /** With those above it. */
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** Of the certificate that expires first. */
+  /** The expiry of the certificate that expires first. */
   readonly expiresMs: number;
 }
 

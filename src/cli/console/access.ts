@@ -1,7 +1,7 @@
 import type { AccessSettings, OidcSettings } from '../../console/access/settings.ts';
 import type { Settings } from '../../settings/table.ts';
 
-/** Who may use the console, according to the settings. */
+/** The people who may use the console, according to the settings. */
 export function consoleAccess(settings: Settings): AccessSettings {
   return {
     host: settings.consoleHost,

@@ -2,21 +2,20 @@ import type { ExplainedEvent } from '../../console/api/copies.ts';
 import type { ConsoleDeps } from '../../console/console.ts';
 import type { Evidence } from '../../explain/evidence.ts';
 import { lookUp } from '../../explain/look-up.ts';
-import { ownEvidence, ownStory } from '../../explain/own-story.ts';
-import { tellStory } from '../../explain/story.ts';
+import { ownEvidence, ownStory, tellStory } from '../../explain/story.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { openSchemas } from '../../schemas/open-schemas.ts';
 import { readPipeline } from '../../status/pipeline.ts';
 import { saidNow } from '../../status/read-status.ts';
 import type { Topology } from '../../topology.ts';
-import { registryAccess } from '../connect/registry-access.ts';
+import { registryAccess } from '../connect/connection.ts';
 import type { Context } from '../context.ts';
 
 function bodiesOf({ bodies }: Evidence): ExplainedEvent['bodies'] {
   return bodies.map(({ id, uid, body }) => ({ id, uid, body: body.toString() }));
 }
 
-/** What the console shows of other stages, none of which it imports. */
+/** Reads for the console what it shows of other stages, none of which it imports. */
 export async function consoleStages(
   context: Context,
   topology: Topology,

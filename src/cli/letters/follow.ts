@@ -3,7 +3,7 @@ import type { Pause } from '../../resources/pauses/pause.ts';
 import { counted } from '../../printable.ts';
 import type { Context } from '../context.ts';
 import { isForPrograms, type OutputOptions } from '../terminal/output.ts';
-import type { StatusLine } from '../terminal/status-line.ts';
+import type { StatusLine } from '../terminal/terminal.ts';
 
 /** How a command shows what a service tells. */
 interface Shown {

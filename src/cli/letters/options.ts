@@ -4,7 +4,7 @@ import type { SearchArea } from '../../dead-letter/read-letters.ts';
 import { parseDuration } from '../../duration.ts';
 import { PostriderError } from '../../errors.ts';
 import { normalizeTimestamp } from '../../event/timestamp.ts';
-import { parseRate } from '../../resources/schema/rate.ts';
+import { parseRate } from '../../resources/schema/texts.ts';
 import { parseCount, withOutput, type OutputOptions } from '../terminal/output.ts';
 
 /** Options that select letters, the same for all kinds of letters. */

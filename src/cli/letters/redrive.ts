@@ -5,7 +5,7 @@ import type { SendResult } from '../../dead-letter/send-letters.ts';
 import type { Caller, Remedies, Sent, ServiceAccess } from '../../dead-letter/service.ts';
 import { counted } from '../../printable.ts';
 import type { Context } from '../context.ts';
-import { confirm } from '../terminal/confirm.ts';
+import { confirm } from '../terminal/terminal.ts';
 import { isForPrograms, present } from '../terminal/output.ts';
 import { followed, printing } from './follow.ts';
 import { isSelecting, type RedriveOptions } from './options.ts';

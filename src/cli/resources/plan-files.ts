@@ -3,9 +3,8 @@ import type { Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { planFiles, writeChanges, type Plan } from '../../resources/apply/apply.ts';
-import type { ResourceBounds } from '../../resources/apply/desired.ts';
+import { findInnerAddresses, type ResourceBounds } from '../../resources/apply/desired.ts';
 import type { ParsedFile } from '../../resources/apply/document.ts';
-import { findInnerAddresses } from '../../resources/apply/inner-addresses.ts';
 import { loadFiles } from '../../resources/apply/load-files.ts';
 import { checkFiles, type Change, type Others } from '../../resources/apply/plan.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
@@ -52,7 +51,7 @@ export async function load(
   return loadFiles(file, { environment, settings: settingNames, stdin: terminal.stdin });
 }
 
-/** What is known of other resources before they are read from Kafka. */
+/** The knowledge of other resources before they are read from Kafka. */
 export function othersOf({ prune }: Wishes): Others {
   return prune === true ? 'pruned' : 'unknown';
 }

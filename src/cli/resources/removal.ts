@@ -3,7 +3,7 @@ import { PostriderError } from '../../errors.ts';
 import { recordKey, type ResourceName } from '../../resources/config/stored.ts';
 import type { StoredResources } from '../../resources/config/stored-resources.ts';
 import type { Context } from '../context.ts';
-import { confirm } from '../terminal/confirm.ts';
+import { confirm } from '../terminal/terminal.ts';
 import { noteKept } from './left-pauses.ts';
 import type { Waiting, WaitingById, WaitingOptions } from './waiting.ts';
 

@@ -13,7 +13,7 @@ import { readRange } from '../../kafka/read-range.ts';
 import type { IncomingRecord } from '../../kafka/record.ts';
 import type { SteadyClock } from '../../ops/clock.ts';
 import type { Source } from '../../resources/resource.ts';
-import { schemaIdOf } from '../../schemas/wire-format.ts';
+import { schemaIdOf } from '../../schemas/registered-schema.ts';
 import type { Topology } from '../../topology.ts';
 
 /** The events or calls that wait for a destination or source. */

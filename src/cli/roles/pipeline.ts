@@ -9,7 +9,7 @@ import { requireDataDir } from '../../dev/data-dir.ts';
 import type { DevBroker } from '../../dev/dev-broker.ts';
 import { ensureTopics } from '../../kafka/admin.ts';
 import type { ParsedFile } from '../../resources/apply/document.ts';
-import { requireFreePorts } from '../../ops/port-problem.ts';
+import { requireFreePorts } from '../../ops/listen.ts';
 import { describeChosenSettings } from '../../settings/read.ts';
 import type { Settings } from '../../settings/table.ts';
 import type { ResourceName } from '../../resources/config/stored.ts';
@@ -102,7 +102,10 @@ async function ownBroker(context: Context, dataDir: string | undefined): Promise
   return startBroker({ dataDir: join(dataDir, 'kafka'), onNote });
 }
 
-/** Where the console keeps its index: as set, beside the broker's data, or for this process alone. */
+/**
+ * The folder of the console's index: the one that is set, beside the broker's data, or one for this
+ * process alone.
+ */
 async function consoleFolder(
   chosen: string | undefined,
   dataDir: string | undefined,

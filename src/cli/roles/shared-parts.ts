@@ -3,14 +3,13 @@ import { createProducer, type Producer } from '../../kafka/produce/producer.ts';
 import type { SteadyClock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { MetricsRegistry } from '../../ops/metrics.ts';
-import type { Config } from '../../resources/config/config.ts';
+import { exposeConfig, type Config } from '../../resources/config/config.ts';
 import { startConfig } from '../../resources/config/config-store.ts';
-import { exposeConfig } from '../../resources/config/metrics.ts';
 import type { SecretKeys } from '../../resources/config/secrets.ts';
 import type { Topology } from '../../topology.ts';
 import { exposeUnwritable, producerHooks } from './producer-metrics.ts';
 
-/** What every role of a process gets. */
+/** Parts that every role of a process gets. */
 export interface Common {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
@@ -23,7 +22,7 @@ interface Part {
   stop(): Promise<void>;
 }
 
-/** What the roles of a process share. It is closed when they have stopped. */
+/** The parts that the roles of a process share. They are closed when the roles have stopped. */
 export class SharedParts {
   readonly common: Common;
   readonly #hooks: ReturnType<typeof producerHooks>;

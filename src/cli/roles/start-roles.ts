@@ -1,7 +1,7 @@
 import type { Console } from '../../console/console.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { tuneGarbageCollection } from '../../ops/garbage-collection.ts';
+import { tuneGarbageCollection } from '../../ops/process.ts';
 import { startOpsServer, type OpsServer } from '../../ops/http-server.ts';
 import { createMetrics, exposeReady, type MetricsRegistry } from '../../ops/metrics.ts';
 import type { Role } from '../../ops/role.ts';
@@ -28,11 +28,11 @@ const graceMs = 15_000;
 export interface RunningRoles {
   readonly ops: OpsServer;
   readonly metrics: MetricsRegistry;
-  /** What `/readyz` says. */
+  /** The answer of `/readyz`. */
   ready(): boolean;
-  /** Where the gateway listens, if it is among them. */
+  /** The URL on which the gateway listens, if it is among the roles. */
   readonly gatewayUrl: string | undefined;
-  /** Where the console listens, if it is among them. */
+  /** The URL on which the console listens, if it is among the roles. */
   readonly consoleUrl: string | undefined;
   /** Drains the roles, then closes what they shared. */
   stop(): Promise<void>;

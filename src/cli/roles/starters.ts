@@ -4,15 +4,15 @@ import type { Gateway, GatewayDeps } from '../../gateway/gateway.ts';
 import type { Role } from '../../ops/role.ts';
 import { AudienceGauges } from '../../resources/audiences/gauges.ts';
 import { followAudienceRecords } from '../../resources/audiences/records.ts';
-import { startFence } from '../../resources/fence/fence-store.ts';
+import { startFence } from '../../resources/fence/fence.ts';
 import { followPauses } from '../../resources/pauses/pauses.ts';
 import type { RouterDeps } from '../../router/router.ts';
 import type { Settings } from '../../settings/table.ts';
-import { registryAccess } from '../connect/registry-access.ts';
+import { registryAccess } from '../connect/connection.ts';
 import type { Context } from '../context.ts';
 import type { SharedParts } from './shared-parts.ts';
 
-/** How each role starts. A role takes no time and memory for the libraries of the others. */
+/** Starts each role. A role takes no time and memory for the libraries of the others. */
 
 /** In the folder where the role is started. */
 const usualConsoleDir = '.cache/console';

@@ -16,7 +16,10 @@ export interface Overview extends Pipeline {
   /** Topics of the pipeline that take no records, or not all. */
   readonly unwritable: readonly UnwritableTopic[];
   readonly workers: readonly WorkerStatus[];
-  /** When a worker was last heard, also one that is gone; undefined: none was in the last minutes. */
+  /**
+   * The time at which a worker was last heard, also one that is gone; undefined: none was in the
+   * last minutes.
+   */
   readonly heard: string | undefined;
   /** The worst first. */
   readonly destinations: readonly CountedView[];
@@ -70,7 +73,7 @@ export function overviewText(overview: Overview, limit: number, nowMs: number): 
 /** The data of `postrider status <destination>`. */
 interface OneDestination {
   readonly view: JudgedView;
-  /** Of the last hour. */
+  /** The dead letters of the last hour. */
   readonly deadLetters: number;
   /** Since then it is not paused any more, and events that were kept for it may be left. */
   readonly resumedSince: string | undefined;
@@ -138,7 +141,7 @@ export function destinationText(
   return parts.join('\n\n');
 }
 
-/** What an operator does about events that a resume has left. */
+/** Advice for an operator about events that a resume has left. */
 export function leftText(destination: string): string {
   return `if no \`postrider resume ${destination}\` runs, one sends them`;
 }
@@ -191,7 +194,7 @@ function destinationsTable(
   return formatTable(head, rows);
 }
 
-/** How many destinations are in each state. */
+/** The number of destinations in each state. */
 function statesText(destinations: readonly JudgedView[]): string {
   const counts = new Map<string, number>();
   for (const { state } of destinations) counts.set(state, (counts.get(state) ?? 0) + 1);
@@ -237,7 +240,7 @@ function ago(time: string | undefined, nowMs: number): string {
   return time === undefined ? '' : ageText(Date.parse(time), nowMs);
 }
 
-/** How long until then. */
+/** The time that is left until then. */
 function until(time: string | undefined, nowMs: number): string {
   if (time === undefined) return '';
   const timeMs = Date.parse(time);

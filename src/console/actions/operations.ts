@@ -1,3 +1,4 @@
+import { AttemptReader } from '../../attempts/read-attempts.ts';
 import { isSelectedDeadLetter } from '../../dead-letter/dead-letter.ts';
 import { pauseDestination } from '../../dead-letter/pause.ts';
 import {
@@ -23,8 +24,8 @@ import type { RunOutcome } from '../../event/audit-entry.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../event/dead-letter-reasons.ts';
 import { deliveryKey } from '../../event/envelope.ts';
 import { rejectReasons } from '../../event/rejection.ts';
-import { findSource } from '../../resources/find-source.ts';
-import { parseRate } from '../../resources/schema/rate.ts';
+import { findSource } from '../../resources/config/config-topic.ts';
+import { parseRate } from '../../resources/schema/texts.ts';
 
 /** What an operator can have done. */
 export interface Operations {
@@ -142,7 +143,9 @@ export function createOperations(
     sendTest,
     retry: async (id) => {
       const signal = AbortSignal.timeout(retryMs);
-      const answers = await retryDestinations(access, [id], { signal, onAnswer: () => undefined });
+      const attempts = new AttemptReader(access.kafka, access.topology.topics.attempts, {});
+      const caller = { attempts, signal, onAnswer: () => undefined };
+      const answers = await retryDestinations(access, [id], caller);
       return [...answers.values()].map(({ url, outcome, status, detail, answer, tookMs }) => ({
         url,
         outcome,

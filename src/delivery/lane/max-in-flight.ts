@@ -1,5 +1,4 @@
-import { mostInFlight } from '../../resources/most-in-flight.ts';
-import type { Destination } from '../../resources/resource.ts';
+import { mostInFlight, type Destination } from '../../resources/resource.ts';
 import type { DeliveryEvents } from '../events.ts';
 import type { SlotPool } from './slot-pool.ts';
 

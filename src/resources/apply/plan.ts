@@ -1,16 +1,10 @@
 import { PostriderError } from '../../errors.ts';
 import type { WithUid } from '../../event/uid.ts';
+import { hintAt } from '../../near.ts';
 import type { AudienceRecords } from '../audiences/records.ts';
-import { parseDesired, type DesiredResources, type ResourceBounds } from './desired.ts';
-import type { ParsedFile } from './document.ts';
-import { compareFields, type FieldChange } from './field-changes.ts';
-import { settleTraits } from './kept-traits.ts';
-import { describeTold, refuseWhileTold } from './told-users.ts';
-import { InvalidResources } from '../problem.ts';
-import { findReferenceProblems, findTraitProblems } from './references.ts';
-import { resourceKinds, type Resource, type ResourceKind } from '../resource.ts';
 import { overlapAfter, type Overlap, type OverlapOptions } from '../secret-overlap.ts';
 import type { SecretKeys } from '../config/secrets.ts';
+import { ofKind, type StoredResource, type StoredResources } from '../config/stored-resources.ts';
 import {
   encodeResource,
   hasCiphertexts,
@@ -22,7 +16,13 @@ import {
   type ResourceName,
   type SealedResource,
 } from '../config/stored.ts';
-import type { StoredResource, StoredResources } from '../config/stored-resources.ts';
+import { InvalidResources } from '../problem.ts';
+import { resourceKinds, type Resource, type ResourceKind } from '../resource.ts';
+import { parseDesired, type DesiredResources, type ResourceBounds } from './desired.ts';
+import type { ParsedFile } from './document.ts';
+import { compareFields, type FieldChange } from './field-changes.ts';
+import { describeTold, refuseWhileTold, settleTraits } from './traits.ts';
+import { findReferenceProblems, findTraitProblems } from './references.ts';
 
 /** A change of one resource by an apply. */
 export interface Change extends ResourceName {
@@ -37,9 +37,9 @@ export interface Change extends ResourceName {
   readonly note?: string;
 }
 
-/** Which destination, or notice hook, a new one is. */
+/** The identity of a new destination or notice hook. */
 export interface NewIdentity extends WithUid {
-  /** What a person should know about that. */
+  /** A sentence about the identity for people. */
   readonly note?: string;
 }
 
@@ -103,8 +103,8 @@ export function planApply(
 }
 
 /**
- * What is known of stored resources that are not in the files: nothing; that they will be deleted; or that
- * nothing is stored at all.
+ * The knowledge of stored resources that are not in the files: nothing is known; they will be
+ * deleted; or nothing is stored at all.
  */
 export type Others = 'unknown' | 'pruned' | 'none';
 
@@ -181,7 +181,7 @@ function planOne(
   return { action, kind, id, fields, resource, value, ...(note === undefined ? {} : { note }) };
 }
 
-/** What its former secrets do. One whose stored version cannot be read has none that could. */
+/** The former secrets of a resource. One whose stored version cannot be read has none. */
 function overlapOf(
   desired: Resource,
   before: Resource | undefined,
@@ -243,4 +243,38 @@ function refuseWrongKey(stored: StoredResources, secretKeys: SecretKeys): void {
 
 function rank(kind: ResourceKind): number {
   return resourceKinds.indexOf(kind);
+}
+
+/**
+ * The deletion of one resource, to be written with `writeChanges`.
+ * @throws PostriderError `not-found`; `resource-invalid` for a resource that others still refer to
+ */
+export function planDeletion(stored: StoredResources, name: ResourceName): Change {
+  const { kind, id } = name;
+  if (!stored.has(recordKey(name))) {
+    const known = ofKind(stored, kind).map((each) => each.name.id);
+    throw new PostriderError('not-found', `there is no ${kind} ${id}${hintAt(id, known)}`);
+  }
+  const users = [...stored.values()]
+    .flatMap(({ sealed }) => sealed?.sealed ?? [])
+    .filter((resource) => isNamedBy(name, resource))
+    .map((resource) => `${resource.kind} ${resource.id}`)
+    .sort();
+  if (users.length > 0)
+    throw new PostriderError(
+      'resource-invalid',
+      `${kind} ${id} cannot be deleted, because it is named by ${users.join(', ')}`,
+    );
+  return planDelete(name);
+}
+
+function isNamedBy({ kind, id }: ResourceName, resource: Resource): boolean {
+  if (resource.kind === 'Source' || resource.kind === 'NoticeHook') return false;
+  if (kind === 'Source')
+    return resource.kind === 'Destination' ? resource.sources.includes(id) : resource.source === id;
+  return (
+    kind === 'Destination' &&
+    resource.kind !== 'Destination' &&
+    resource.destinations?.includes(id) === true
+  );
 }

@@ -10,8 +10,8 @@ export interface ConfigMoment {
   /** Disabled ones too. */
   readonly destinations: ReadonlyMap<string, Destination>;
   /**
-   * Whether a resource is known as it was then. Otherwise it has changed since, and compaction has removed
-   * the former version, so the current one is here.
+   * Says whether a resource is known as it was then. Otherwise it has changed since, and compaction
+   * has removed the former version, so the current one is here.
    */
   isOfThen(name: FollowedName): boolean;
 }

@@ -26,7 +26,7 @@ export class ConfigRecords {
   readonly #log: Logger;
   /** By record key: resources that exist, of which no version could be read. */
   readonly #unreadable = new Map<string, WithUid>();
-  /** Those of resources whose newest version could not be read, whatever is in force instead. */
+  /** Resources whose newest version could not be read, whatever is in force instead. */
   readonly #notFollowed = new Set<string>();
   /** Until all of the topic was read. */
   #loading: Map<string, Versions> | undefined = new Map<string, Versions>();
@@ -52,7 +52,7 @@ export class ConfigRecords {
     return this.#unreadable.has(recordKey(name));
   }
 
-  /** Of an unreadable resource, that can be read. */
+  /** The readable part of an unreadable resource. */
   unreadable(name: FollowedName): WithUid | undefined {
     return this.#unreadable.get(recordKey(name));
   }
@@ -204,7 +204,7 @@ const eventsWait = 'no version of it can be read, so its events wait';
 const notRouted =
   'no version of it can be read: calls are not routed to it, and events that were routed before wait';
 
-/** What the topic holds of one resource, oldest first, since it was last deleted. */
+/** The versions of one resource in the topic, oldest first, since it was last deleted. */
 interface Versions {
   readonly name: FollowedName;
   readonly values: readonly string[];
@@ -221,7 +221,7 @@ interface PutResult {
   readonly changed: boolean;
   /** Secrets of it were decrypted. */
   readonly opened: boolean;
-  /** Of the newest version. */
+  /** The reason why the newest version cannot be read. */
   readonly failure: PostriderError | undefined;
 }
 

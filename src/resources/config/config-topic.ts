@@ -5,7 +5,13 @@ import { followTable, newestByKey } from '../../kafka/follow/table.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Topology } from '../../topology.ts';
 import { missingTopics } from '../require-topics.ts';
-import { decodeStored, type StoredResources } from './stored-resources.ts';
+import type { Source } from '../resource.ts';
+import {
+  decodeStored,
+  notStored,
+  readableOfKind,
+  type StoredResources,
+} from './stored-resources.ts';
 
 export interface ConfigTopicAccess {
   readonly kafka: KafkaClient;
@@ -16,7 +22,7 @@ export interface ConfigTopicAccess {
 /** The content of the `config` topic, followed without a secret key, so secrets stay sealed. */
 export interface FollowedResources {
   readonly resources: StoredResources;
-  /** How far it has been read. */
+  /** The offset up to which the topic has been read. */
   readonly offset: number;
   /** Resolves once nothing that was written 2 s ago is missing. */
   fresh(): Promise<void>;
@@ -70,4 +76,19 @@ async function requireTopic(kafka: KafkaClient, topic: string): Promise<void> {
   const existing = await withAdmin(kafka, (admin) => admin.describeTopics([topic]));
   if (existing.has(topic)) return;
   throw new PostriderError('not-found', missingTopics([topic]));
+}
+
+/**
+ * The source as it is stored now. Needs no secret key.
+ * @throws PostriderError `not-found`, which lists the existing sources
+ */
+export async function findSource(access: ConfigTopicAccess, id: string): Promise<Source> {
+  const sources = readableOfKind(await readStoredResources(access), 'Source');
+  const found = sources.find((source) => source.id === id);
+  if (found !== undefined) return found;
+  throw notStored(
+    'source',
+    id,
+    sources.map((source) => source.id),
+  );
 }

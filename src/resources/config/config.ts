@@ -1,3 +1,4 @@
+import { exposeGauge, type MetricsRegistry } from '../../ops/metrics.ts';
 import type { Destination, NoticeHook, ResourceKind, Source } from '../resource.ts';
 
 /**
@@ -28,7 +29,7 @@ export interface Config {
   /** Also of one that is unreadable. */
   uidOf(destinationId: string): string | undefined;
   /**
-   * How many resources do not have their newest version in force, because that version cannot be read here.
+   * The number of resources whose newest version is not in force, because it cannot be read here.
    */
   readonly notFollowed: number;
   /** Called after a change has taken effect; not for the snapshot at the start. */
@@ -46,4 +47,29 @@ export type RoutedDestination = Omit<Destination, 'sharedSecret' | 'formerSecret
 export interface ConfigChange {
   readonly kind: ResourceKind;
   readonly id: string;
+}
+
+/** Gauges that ask how well the `config` topic is followed, when they are scraped. */
+export function exposeConfig(
+  registry: MetricsRegistry,
+  config: Pick<Config, 'offset' | 'notFollowed' | 'isFresh'>,
+): void {
+  exposeGauge(
+    registry,
+    'postrider_config_fresh',
+    '1 while this process knows everything in the topic config that is older than 2 s.',
+    () => (config.isFresh() ? 1 : 0),
+  );
+  exposeGauge(
+    registry,
+    'postrider_config_offset',
+    'Offset up to which this process has read the topic config.',
+    () => config.offset,
+  );
+  exposeGauge(
+    registry,
+    'postrider_config_not_followed',
+    'Resources whose newest version this process cannot read. An older version is in force, or none.',
+    () => config.notFollowed,
+  );
 }

@@ -8,7 +8,7 @@ import type {
   Webhook,
 } from '../resource.ts';
 import { secretMask } from '../schema/schema-parts.ts';
-import { parseSealedUrl, shownUrl } from '../schema/url.ts';
+import { parseSealedUrl, shownUrl } from '../schema/texts.ts';
 import { isCiphertext, type SecretPlace } from './secrets.ts';
 
 /** @param shown what people see in the secret's place */

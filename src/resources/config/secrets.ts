@@ -90,7 +90,7 @@ export function unseal(sealed: string, place: SecretPlace, keys: SecretKeys): st
   }
 }
 
-/** Whether a text is what `seal` made, in any version. */
+/** Says whether a text was made by `seal`, in any version. */
 export function isCiphertext(text: string): boolean {
   return /^v\d+\.[^./]+\.[^./]+$/.test(text);
 }

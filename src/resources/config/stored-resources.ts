@@ -1,10 +1,11 @@
 import { PostriderError } from '../../errors.ts';
-import type { WithUid } from '../../event/uid.ts';
+import type { Identity, WithUid } from '../../event/uid.ts';
 import { hintAmong } from '../../near.ts';
 import type { Resource } from '../resource.ts';
 import {
   decodeResource,
   parseRecordKey,
+  recordKey,
   storedUid,
   type ResourceName,
   type SealedResource,
@@ -26,7 +27,7 @@ export function ofKind(stored: StoredResources, kind: ResourceName['kind']): Sto
     .sort((a, b) => (a.name.id < b.name.id ? -1 : 1));
 }
 
-/** Those of one kind that this version can read, by id; secrets stay sealed. */
+/** The resources of one kind that this version can read, by id; secrets stay sealed. */
 export function readableOfKind<K extends ResourceName['kind']>(
   stored: StoredResources,
   kind: K,
@@ -61,4 +62,18 @@ export function decodeStored(key: string, value: string): StoredResource | undef
     if (error instanceof PostriderError) return { name, uid };
     throw error;
   }
+}
+
+/** Undefined: there is none. */
+export function findDestination(stored: StoredResources, id: string): Identity | undefined {
+  const found = stored.get(recordKey({ kind: 'Destination', id }));
+  return found && { id, uid: found.uid };
+}
+
+/** @throws PostriderError `not-found`, which names those that there are */
+export function requireDestination(stored: StoredResources, id: string): Identity {
+  const found = findDestination(stored, id);
+  if (found !== undefined) return found;
+  const known = ofKind(stored, 'Destination').map(({ name }) => name.id);
+  throw notStored('destination', id, known);
 }

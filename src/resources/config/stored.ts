@@ -2,7 +2,7 @@ import { PostriderError } from '../../errors.ts';
 import { isTime } from '../../event/timestamp.ts';
 import { isUid } from '../../event/uid.ts';
 import { formatPath } from '../problem.ts';
-import { formatRate } from '../schema/rate.ts';
+import { formatRate } from '../schema/texts.ts';
 import { mapSecrets } from './resource-secrets.ts';
 import {
   resourceKinds,
@@ -125,12 +125,12 @@ export function needsNewKey({ sealed }: SealedResource, keys: SecretKeys): boole
   return secretsOf(sealed).some((secret) => !isSealedWithCurrentKey(secret, keys));
 }
 
-/** Whether anything of it is to be encrypted. */
+/** Says whether a field of the resource is to be encrypted. */
 export function hasSecrets(resource: Resource): boolean {
   return secretsOf(resource).length > 0;
 }
 
-/** Whether anything of it is encrypted. */
+/** Says whether a field of the resource is encrypted. */
 export function hasCiphertexts({ sealed }: SealedResource): boolean {
   return secretsOf(sealed).some(isCiphertext);
 }

@@ -7,9 +7,10 @@ const leastCapacity = 16;
 const mostLoad = 0.75;
 
 /**
- * When users were deleted, by source. Keeps 128 bits of hash for each user instead of the id, in two arrays:
- * ids may be long, and a million small objects would cost the garbage collector more than their content.
- * Somebody who chooses an id can choose its cheap bits, but cannot match 96 bits of another id's SHA-256.
+ * The times at which users were deleted, by source. Keeps 128 bits of hash for each user instead of
+ * the id, in two arrays: ids may be long, and a million small objects would cost the garbage
+ * collector more than their content. Somebody who chooses an id can choose its cheap bits, but
+ * cannot match 96 bits of another id's SHA-256.
  */
 export class DeletedUsers {
   readonly #keptMs: number;
@@ -58,7 +59,7 @@ export class DeletedUsers {
   }
 
   /**
-   * When a user was deleted, in epoch milliseconds; -Infinity if the user was not deleted.
+   * The time of a user's deletion, in epoch milliseconds; -Infinity if the user was not deleted.
    * @param bytes contain the user's id from `start` on
    */
   timeMs(sourceId: string, bytes: Buffer, start: number): number {

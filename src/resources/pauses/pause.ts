@@ -35,7 +35,7 @@ const schema = z.object({
 const marks = ['resumed', 'recalled', 'uid', 'ended'] as const;
 type Mark = (typeof marks)[number];
 
-/** What is said of a pause, without which destination it is about: the record has that from the destination. */
+/** The fields of a pause without its destination, which is in the record's key. */
 type Said = Omit<Pause, 'uid'>;
 
 /** Says since when a destination is resumed while events that were kept for it may be left; undefined: none is. */
@@ -73,7 +73,7 @@ function recordOf(topic: string, key: string, said: object | undefined): Outgoin
   return { topic, key, value: said === undefined ? null : JSON.stringify(said) };
 }
 
-/** What a record of `pauses` is about. */
+/** The subject of a record of `pauses`. */
 export interface PauseKey {
   readonly says: 'paused' | Mark;
   readonly destinationId: string;

@@ -22,13 +22,13 @@ interface ChangedPause {
   readonly isRecall: boolean;
 }
 
-/** What the records of the topic `pauses` say. What they say of an earlier destination of an id is not in force. */
+/** The content of the topic `pauses`. Records about an earlier destination of an id are not in force. */
 export class Pauses {
   readonly #paused = new Map<string, Told>();
   readonly #resumed = new Map<string, Told>();
   readonly #uids = new Map<string, string>();
   readonly #ended = new Set<string>();
-  /** What waits in retry topics, and is due before its time. */
+  /** Tells which records of retry topics are due before their time. */
   readonly recalls: Recalls = new Recalls();
 
   /** @returns the destination whose pause or recall the record is about */
@@ -141,7 +141,7 @@ export interface FollowedPauses {
   get(destination: Identity): Pause | undefined;
   // See `Pauses`.
   begin(destination: Identity, nowMs: number): Pause;
-  /** Whether what it says was true 2 s ago at the latest. */
+  /** True while everything written up to 2 s ago has been read here. */
   isFresh(): boolean;
   /**
    * Calls back with the id of each destination that is paused or resumed from now on. What was written while nothing
@@ -149,7 +149,7 @@ export interface FollowedPauses {
    * where nobody looks for them.
    */
   onChange(listener: (destinationId: string) => void): void;
-  /** What is due before its time. */
+  /** Records that are due before their time. */
   readonly recalls: Pick<Recalls, 'covers' | 'furthest'>;
   /** Calls back with the id of each destination whose waiting events are recalled from now on. */
   onRecall(listener: (destinationId: string) => void): void;
@@ -220,7 +220,7 @@ export async function followPauses({
 }
 
 /**
- * What is paused now; nothing where the topic does not exist yet.
+ * The pauses as they are now; none if the topic does not exist yet.
  * @throws PostriderError `kafka-unavailable`
  */
 export async function readPauses(

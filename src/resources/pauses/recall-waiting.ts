@@ -17,7 +17,7 @@ export interface RecallDeps {
 }
 
 /**
- * What waits for these destinations in the retry topics is due now. Recalls are removed on the way whose records were
+ * Makes all that waits for these destinations in the retry topics due now. Recalls are removed on the way whose records were
  * due long ago.
  * @throws PostriderError `kafka-unavailable`, `kafka-refused`
  */
@@ -37,7 +37,7 @@ export async function recallWaiting(
   ]);
 }
 
-/** Where the retry topics end, those of former tiers too, and the longest time for which one keeps a record. */
+/** The ends of the retry topics, those of former tiers too, and the longest time for which one keeps a record. */
 async function waitingNow(
   kafka: KafkaClient,
   topology: RecallDeps['topology'],

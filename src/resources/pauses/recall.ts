@@ -44,7 +44,7 @@ interface Waiting extends WithUid {
   readonly destinationId: string;
 }
 
-/** What operators have recalled, and nobody has removed. It may be about records that were finished long ago. */
+/** The recalls of operators that nobody has removed. A recall may be about records that were finished long ago. */
 export class Recalls {
   readonly #byId = new Map<string, { readonly recall: Recall; readonly writtenMs: number }>();
   /** The furthest of all; undefined until somebody asks. */
@@ -58,7 +58,7 @@ export class Recalls {
     else this.#byId.set(destinationId, { recall, writtenMs });
   }
 
-  /** Whether this record of a retry topic, which holds events of the destination, is recalled. */
+  /** Tells whether this record of a retry topic, which holds events of the destination, is recalled. */
   covers(
     { destinationId, uid }: Waiting,
     { topic, partition, offset }: TopicPartition & { readonly offset: number },

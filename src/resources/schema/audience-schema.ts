@@ -9,11 +9,10 @@ import {
   type FileRows,
   type FileValues,
   type PostgresRows,
+  type RowFormat,
   type SqlRows,
 } from '../resource.ts';
-import { formatOf } from './row-format.ts';
 import { distinct, id, issuesOf, name, notEmpty, reasonOf, secret } from './schema-parts.ts';
-import { isTraitName, traitName } from './trait-name.ts';
 
 const text = z.string().regex(/^\P{Cc}+$/u, 'must be text without control characters, not empty');
 const columnRule = "must be a column's name, or its number (from 1) where there is no header";
@@ -186,4 +185,46 @@ function checkColumns(given: FileRows & Partial<FileValues>, refuse: Refuse): vo
         : "must be the column's name; numbers are for CSV with `header: false` (a name that is a number goes in quotes)",
     );
   }
+}
+
+const formats: readonly (readonly [RowFormat, RegExp])[] = [
+  ['csv', /\.csv(?:\.gz)?$/i],
+  ['ndjson', /\.(?:ndjson|jsonl)(?:\.gz)?$/i],
+  ['parquet', /\.parquet$/i],
+];
+
+/** The format that the name of a file or the end of a glob shows; undefined if it shows none. */
+function formatOfName(file: string): RowFormat | undefined {
+  return formats.find(([, ending]) => ending.test(file))?.[0];
+}
+
+/** The given format, otherwise that of the name; undefined for a folder, whose files show it. */
+export function formatOf({ file, format }: FileRows): RowFormat | undefined {
+  return format ?? formatOfName(file);
+}
+
+/**
+ * The trait under which an audience or computed trait of this name is delivered: `Big Spenders (30 Days)`
+ * becomes `big_spenders_30_days`, `VIP30Days` `vip30_days`. Words start at an upper-case letter behind a
+ * lower-case one or a digit, and at the last capital of several before a lower-case letter; between
+ * words, and for everything that is neither letter nor digit, stands one `_`.
+ * Empty if the name has neither letters nor digits.
+ */
+export function traitName(name: string): string {
+  return (
+    name
+      .normalize('NFC')
+      .replace(/(?<=[\p{Ll}\p{N}])(?=\p{Lu})/gu, '_')
+      .replace(/(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu, '_')
+      .toLowerCase()
+      // What JavaScript makes of the Turkish İ, whose dot is no letter.
+      .replaceAll('i\u0307', 'i')
+      .replace(/[^\p{L}\p{N}]+/gu, '_')
+      .replace(/^_|_$/g, '')
+  );
+}
+
+/** Says whether a trait that was given beside the name is valid. */
+export function isTraitName(text: string): boolean {
+  return /^[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)*$/u.test(text);
 }

@@ -4,7 +4,10 @@ import { formatPath } from '../problem.ts';
 
 /** Parts that the schemas of several kinds of resources share. */
 
-/** What `get` prints in a secret's place. Refused as a value, so that its output cannot be applied by mistake. */
+/**
+ * The text that `get` prints in a secret's place. It is refused as a value, so that the output
+ * cannot be applied by mistake.
+ */
 export const secretMask = '(set, not shown)';
 
 const idRule = 'must be 1 to 63 lower-case letters, digits and hyphens, not starting with a hyphen';

@@ -9,8 +9,13 @@ import {
   limitFields,
 } from './audience-schema.ts';
 import { hintAmong } from '../../near.ts';
-import { headerNameProblem, headerValueProblem, isStandardHeader } from './headers.ts';
-import { parseRate } from './rate.ts';
+import {
+  headerNameProblem,
+  headerValueProblem,
+  isStandardHeader,
+  parseRate,
+  storedUrlProblem,
+} from './texts.ts';
 import { resourceKinds, type Resource, type ResourceKind, type Webhook } from '../resource.ts';
 import { signingSecretProblem } from '../signing-secret.ts';
 import {
@@ -25,7 +30,6 @@ import {
   secret,
   type Issue,
 } from './schema-parts.ts';
-import { storedUrlProblem } from './url.ts';
 
 export type ParsedResource =
   { readonly resource: Resource } | { readonly issues: readonly Issue[] };

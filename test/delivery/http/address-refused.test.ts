@@ -4,7 +4,7 @@ import { createServer as createTcpServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { AddressGuard } from '../../../src/delivery/http/address-guard.ts';
-import { urlProblem } from '../../../src/resources/schema/url.ts';
+import { urlProblem } from '../../../src/resources/schema/texts.ts';
 import { noUrls, toLoopback, toOtherPlaces } from './address-spellings.ts';
 import { createSender, http, leadingTo, listen, post } from './sender-scene.ts';
 

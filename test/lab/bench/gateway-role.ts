@@ -3,7 +3,7 @@ import { startGateway } from '../../../src/gateway/gateway.ts';
 import { createKafka } from '../../../src/kafka/client.ts';
 import { createProducer } from '../../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
-import { tuneGarbageCollection } from '../../../src/ops/garbage-collection.ts';
+import { tuneGarbageCollection } from '../../../src/ops/process.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { exampleSource } from '../../resources/examples.ts';
 import { FakeConfig } from '../../router/fakes.ts';

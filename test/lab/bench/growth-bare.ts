@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { tuneGarbageCollection } from '../../../src/ops/garbage-collection.ts';
+import { tuneGarbageCollection } from '../../../src/ops/process.ts';
 import { startBareDelivery } from './delivery-bare.ts';
 import { loadTopology } from './delivery-load.ts';
 import type { RoleWork, StandRole } from './stand.ts';

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { createKafka } from '../../../src/kafka/client.ts';
 import { createProducer } from '../../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
-import { tuneGarbageCollection } from '../../../src/ops/garbage-collection.ts';
+import { tuneGarbageCollection } from '../../../src/ops/process.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { startRouter } from '../../../src/router/router.ts';
 import { exampleDestination, exampleSource } from '../../resources/examples.ts';

@@ -5,7 +5,7 @@ import { startDelivery } from '../../../src/delivery/worker.ts';
 import { createKafka } from '../../../src/kafka/client.ts';
 import { createProducer } from '../../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
-import { tuneGarbageCollection } from '../../../src/ops/garbage-collection.ts';
+import { tuneGarbageCollection } from '../../../src/ops/process.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import type { Fence } from '../../../src/resources/fence/fence.ts';
 import { HandMadeConfig } from '../../delivery/hand-made-config.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { ensureTopics } from '../../../src/kafka/admin.ts';
 import { createKafka } from '../../../src/kafka/client.ts';
 import { createProducer } from '../../../src/kafka/produce/producer.ts';
-import { tuneGarbageCollection } from '../../../src/ops/garbage-collection.ts';
+import { tuneGarbageCollection } from '../../../src/ops/process.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { loadTopology, type LoadTopology } from './delivery-load.ts';
 import { firstLine, roleArgv } from './measure.ts';

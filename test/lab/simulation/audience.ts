@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { syncAudience, type SyncOptions } from '../../../src/audience/sync.ts';
-import type { SyncTarget } from '../../../src/audience/sync-target.ts';
+import type { SyncTarget } from '../../../src/audience/changes.ts';
 import { PostriderError } from '../../../src/errors.ts';
 import type { SimulatedDeployment } from './deployment.ts';
 import { committedRecords } from './read-log.ts';

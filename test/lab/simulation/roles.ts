@@ -8,7 +8,7 @@ import type { Logger } from '../../../src/ops/log.ts';
 import type { SteadyClock } from '../../../src/ops/clock.ts';
 import type { Role } from '../../../src/ops/role.ts';
 import { startConfig } from '../../../src/resources/config/config-store.ts';
-import { startFence } from '../../../src/resources/fence/fence-store.ts';
+import { startFence } from '../../../src/resources/fence/fence.ts';
 import { followPauses } from '../../../src/resources/pauses/pauses.ts';
 import { startRouter } from '../../../src/router/router.ts';
 import type { Topology } from '../../../src/topology.ts';

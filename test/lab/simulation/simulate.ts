@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { partitionOf } from '../../../src/kafka/produce/partitioner.ts';
 import { silentLogger, type Logger } from '../../../src/ops/log.ts';
-import { deletionRecord } from '../../../src/resources/fence/deletion-record.ts';
+import { deletionRecord } from '../../../src/resources/fence/fence.ts';
 import { seededRandom } from '../../delivery/simulated-clock.ts';
 import { SimulatedAudience } from './audience.ts';
 import { SimulatedDeployment } from './deployment.ts';

@@ -6,8 +6,7 @@ import { readStoredResources } from '../../../src/resources/config/config-topic.
 import type { Change } from '../../../src/resources/apply/plan.ts';
 import { InvalidResources } from '../../../src/resources/problem.ts';
 import { createSecretKeys } from '../../../src/resources/config/secrets.ts';
-import { findDifferences } from '../../../src/resources/topic-diff.ts';
-import { createTopics, inspectTopics } from '../../../src/resources/topics.ts';
+import { createTopics, findDifferences, inspectTopics } from '../../../src/resources/topics.ts';
 import { testDeployment, type TestDeployment } from '../deployment.ts';
 import { exampleDestination, exampleSource } from '../examples.ts';
 

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { planDeletion } from '../../../src/resources/apply/delete.ts';
-import { noVariables } from '../../../src/resources/apply/interpolate.ts';
-import { parseDocuments, type ParsedFile } from '../../../src/resources/apply/document.ts';
 import {
   formatChange,
   planApply,
+  planDeletion,
   type Change,
   type NewIdentity,
   type PlanOptions,
 } from '../../../src/resources/apply/plan.ts';
+import { noVariables } from '../../../src/resources/apply/interpolate.ts';
+import { parseDocuments, type ParsedFile } from '../../../src/resources/apply/document.ts';
 import { formatProblem, InvalidResources } from '../../../src/resources/problem.ts';
 import type { Resource } from '../../../src/resources/resource.ts';
 import { createSecretKeys } from '../../../src/resources/config/secrets.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatPath } from '../../../src/resources/problem.ts';
-import { reservedHeaders } from '../../../src/resources/schema/headers.ts';
+import { reservedHeaders } from '../../../src/resources/schema/texts.ts';
 import { secretMask } from '../../../src/resources/schema/schema-parts.ts';
 import { parseResource } from '../../../src/resources/schema/schema.ts';
 

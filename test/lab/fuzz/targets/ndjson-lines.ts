@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { gunzipIfNeeded } from '../../../../src/bulk-import/gunzip.ts';
+import { gunzipIfNeeded } from '../../../../src/bulk-import/import-calls.ts';
 import { splitLines } from '../../../../src/split-lines.ts';
 import type { Target } from '../engine/target.ts';
 

@@ -3,7 +3,7 @@ import { maxCallBytes, maxDepth } from '../../../../src/event/limits.ts';
 import { isDeeper } from '../../../../src/event/read-json.ts';
 import { rejectReasons } from '../../../../src/event/rejection.ts';
 import { createDecoder, type Decoder } from '../../../../src/schemas/decoder.ts';
-import { payloadOf, schemaIdOf } from '../../../../src/schemas/wire-format.ts';
+import { payloadOf, schemaIdOf } from '../../../../src/schemas/registered-schema.ts';
 
 /** The rules for typed records, in the registry's wire format with the schema in front of it. */
 

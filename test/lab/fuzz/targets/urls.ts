@@ -3,8 +3,11 @@ import { isIP, isIPv4 } from 'node:net';
 import { AddressGuard } from '../../../../src/delivery/http/address-guard.ts';
 import { longestRetryAfterMs } from '../../../../src/delivery/http/retry-after.ts';
 import { PreparedDestination } from '../../../../src/delivery/prepared-destination.ts';
-import { headerNameProblem, headerValueProblem } from '../../../../src/resources/schema/headers.ts';
-import { urlProblem } from '../../../../src/resources/schema/url.ts';
+import {
+  headerNameProblem,
+  headerValueProblem,
+  urlProblem,
+} from '../../../../src/resources/schema/texts.ts';
 import type { Target } from '../engine/target.ts';
 import { exampleDestination } from '../../../resources/examples.ts';
 

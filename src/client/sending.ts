@@ -1,12 +1,64 @@
-import { backoffMs } from './backoff.ts';
-import type { Clock } from './clock.ts';
-import type { DebugLog } from './debug.ts';
+import { backoffMs, type Clock, type Timer } from './clock.ts';
 import type { EncodedCall } from './encode-call.ts';
-import { AnalyticsError } from './error.ts';
-import { OutageWarner } from './outage-warner.ts';
+import { AnalyticsError } from './errors.ts';
 import type { Refusal, SendResult, Transport } from './transport.ts';
+import { type DebugLog, OutageWarner } from './warnings.ts';
 
-export interface BatchSenderOptions {
+interface OutboxOptions {
+  readonly sender: BatchSender;
+  readonly flushAt: number;
+  readonly flushAfterMs: number;
+  /** Bound on the bytes of a batch's calls, with the commas between them. */
+  readonly maxBatchBytes: number;
+  readonly clock: Clock;
+}
+
+/** Collects calls into batches. A batch is passed on when it is full, or when its time has come. */
+export class Outbox {
+  readonly #options: OutboxOptions;
+  #collecting: EncodedCall[] = [];
+  #bytes = 0;
+  /** In steady time. */
+  #lastFlushMs: number;
+  #timer: Timer | undefined;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+    this.#lastFlushMs = options.clock.steadyNow();
+  }
+
+  add(call: EncodedCall): void {
+    const { flushAt, maxBatchBytes } = this.#options;
+    const bytes = call.bytes + 1;
+    if (this.#bytes + bytes > maxBatchBytes) this.flush();
+    if (this.#collecting.length === 0) this.#startTimer();
+    this.#collecting.push(call);
+    this.#bytes += bytes;
+    if (this.#collecting.length >= flushAt) this.flush();
+  }
+
+  /** Passes the collected calls on. */
+  flush(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#lastFlushMs = this.#options.clock.steadyNow();
+    if (this.#collecting.length === 0) return;
+    this.#options.sender.add(this.#collecting);
+    this.#collecting = [];
+    this.#bytes = 0;
+  }
+
+  #startTimer(): void {
+    const { clock, flushAfterMs } = this.#options;
+    // An interval in which nothing was queued counts as an empty flush, so no timer runs meanwhile.
+    const sinceMs = (clock.steadyNow() - this.#lastFlushMs) % flushAfterMs;
+    this.#timer = clock.after(flushAfterMs - sinceMs, () => {
+      this.flush();
+    });
+  }
+}
+
+interface BatchSenderOptions {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly random: () => number;
@@ -19,7 +71,7 @@ export interface BatchSenderOptions {
 interface Batch {
   readonly calls: readonly EncodedCall[];
   attempts: number;
-  /** How many batches had been settled when it failed for the first time. */
+  /** The number of batches that had been settled when this one failed for the first time. */
   settledBefore: number | undefined;
   readonly done: () => void;
 }
@@ -101,7 +153,7 @@ export class BatchSender {
     }
   }
 
-  /** What happens at one place: a batch after the other. */
+  /** Sends one batch after the other, at one place. */
   async #sendInTurn(): Promise<void> {
     // In a row. In an outage, a place that tries another batch each time must not begin with short waits again.
     let failures = 0;

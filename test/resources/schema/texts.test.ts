@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from '../../harness/fast-check.ts';
-import { formatRate, parseRate } from '../../../src/resources/schema/rate.ts';
+import { formatRate, parseRate } from '../../../src/resources/schema/texts.ts';
 
 test('every rate is spelled so that it is read as the same rate', () => {
   const counts = fc.integer({ min: 1, max: 999_999_999 });

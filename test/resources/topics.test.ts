@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TopicSpec } from '../../src/kafka/admin.ts';
-import { diffTopics, findDifferences, type TopicFinding } from '../../src/resources/topic-diff.ts';
+import { diffTopics, findDifferences, type TopicFinding } from '../../src/resources/topics.ts';
 import { createTopology, type Topic, type Topology } from '../../src/topology.ts';
 import { exampleDestination } from './examples.ts';
 

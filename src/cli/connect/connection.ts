@@ -1,5 +1,61 @@
+import { hostname } from 'node:os';
+import { isDeepStrictEqual } from 'node:util';
+import type { Environment } from '../../environment.ts';
+import type { KafkaOptions } from '../../kafka/client.ts';
 import type { ConnectionProblem } from '../../kafka/connection-problem.ts';
+import type { RegistryAccess } from '../../schemas/registry-client.ts';
+import { notSet } from '../../settings/misspelt.ts';
 import type { Settings } from '../../settings/table.ts';
+import type { Credentials } from './credentials.ts';
+
+/**
+ * The options of a connection to Kafka, from the settings.
+ * @throws PostriderError `setting-invalid` without KAFKA_BROKERS, and for files that cannot be used
+ */
+export function kafkaOptions(
+  settings: Settings,
+  env: Environment,
+  credentials: Credentials,
+): KafkaOptions {
+  if (settings.kafkaBrokers === undefined) throw notSet('KAFKA_BROKERS', 'host:port,…', env);
+  const { kafkaSaslMechanism: mechanism, kafkaSaslUsername: username = '' } = settings;
+  // What is wrong with files is told before anything is tried with them.
+  if (settings.kafkaSsl) credentials.kafkaTls();
+  return {
+    brokers: settings.kafkaBrokers,
+    clientId: `postrider-${hostname()}`,
+    ...(settings.kafkaRack === undefined ? {} : { rack: settings.kafkaRack }),
+    ...(settings.kafkaSsl ? { ssl: () => credentials.kafkaTls() } : {}),
+    ...(mechanism === undefined
+      ? {}
+      : { sasl: () => ({ mechanism, username, password: credentials.kafkaPassword() }) }),
+  };
+}
+
+/**
+ * The access to the registry, as it is at the time of each call: the same object until something of
+ * it has changed. Undefined if no registry is configured.
+ * @throws PostriderError `setting-invalid` for files that cannot be used
+ */
+export function registryAccess(
+  settings: Settings,
+  credentials: Credentials,
+): (() => RegistryAccess) | undefined {
+  const { schemaRegistryUrl: url, schemaRegistryUsername: username } = settings;
+  if (url === undefined) return undefined;
+  const read = (): RegistryAccess => ({
+    url,
+    username,
+    password: credentials.registryPassword(),
+    tls: credentials.registryTls(),
+  });
+  let access = read();
+  return () => {
+    const now = read();
+    if (!isDeepStrictEqual(now, access)) access = now;
+    return access;
+  };
+}
 
 /** One sentence that names the settings to look at. */
 export function explainConnection(problem: ConnectionProblem, settings: Settings): string {
