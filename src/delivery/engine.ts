@@ -20,8 +20,8 @@ import { KnownDestinations, ofEarlier, type Destinations } from './known-destina
 import { Lane } from './lane/lane.ts';
 import { Lanes } from './lane/lanes.ts';
 import type { LaneContext } from './lane/lane-context.ts';
-import { notCompared, usualTurns } from './lane/odd-one-out.ts';
-import type { Idle } from './lane/odd-one-out.ts';
+import { notCompared, usualTurns } from './lane/pace.ts';
+import type { Idle } from './lane/pace.ts';
 import type { EngineState } from './metrics.ts';
 import { circumstances } from './retry-policy.ts';
 import type { RetryPolicy } from './retry-policy.ts';

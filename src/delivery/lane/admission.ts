@@ -5,17 +5,15 @@ import { circumstances, isShortOfTime } from '../retry-policy.ts';
 import { decide, decideOnBundle, isEnding } from '../verdict.ts';
 import { deferralOf } from './deferral.ts';
 import type { Deferral, LaneView, Prospects } from './deferral.ts';
-import type { DrainRate } from './drain-rate.ts';
 import type { LaneEndpoints } from './endpoints.ts';
 import type { LaneHold } from './hold.ts';
 import type { LaneContext } from './lane-context.ts';
-import { OddOneOut, type UsualTurns } from './odd-one-out.ts';
-import type { LaneRate } from './rate.ts';
+import { OddOneOut, type Pace, type UsualTurns } from './pace.ts';
+import type { LaneRate } from './rate-limit.ts';
 import { aheadOf, type LaneSlots } from './slots.ts';
-import type { LaneSpeed } from './speed.ts';
 import type { WaitingJobs } from './waiting-jobs.ts';
 
-/** What a lane consists of, as far as it decides who waits. */
+/** The parts of a lane on which it depends who waits. */
 export interface AdmissionDeps {
   readonly context: LaneContext;
   readonly waiting: WaitingJobs;
@@ -23,8 +21,7 @@ export interface AdmissionDeps {
   readonly hold: LaneHold;
   readonly rate: LaneRate;
   readonly slots: LaneSlots;
-  readonly speed: LaneSpeed;
-  readonly drain: DrainRate;
+  readonly pace: Pace;
   readonly lane: { readonly destination: Destination; readonly isSlowRefused: boolean };
 }
 
@@ -36,10 +33,10 @@ const enoughWaiting = 512;
 /** Recalled records come while a turn takes less: what waits longer may be put off for the sake of others. */
 const recalledWaitMs = 2_000;
 
-/** Who waits in a lane, and who is put off. */
+/** Decides which jobs wait in a lane, and which are put off. */
 export class Admission {
   readonly #deps: AdmissionDeps;
-  /** For fresh events, and for those that have come back. */
+  /** The comparison with other lanes, for fresh events and for those that have come back. */
   readonly #oddOneOut = { fresh: new OddOneOut(), returned: new OddOneOut() };
   #wereUnreached = false;
 
@@ -88,7 +85,7 @@ export class Admission {
   }
 
   /**
-   * Whether a recalled record of the partition would wait here for its turn, and not for long. One that would be put
+   * A recalled record of the partition would wait here for its turn, and not for long. One that would be put
    * off stays where it is: its copy would not be recalled.
    */
   takesRecalled(claim: Claim): boolean {
@@ -103,7 +100,7 @@ export class Admission {
     return this.#deferralOfBundle(claim, lane.destination.id) === undefined;
   }
 
-  /** To be called about once a second. */
+  /** Must be called about once a second. */
   tick({ freshMs, returnedMs }: UsualTurns): void {
     const turnMs = this.longestTurnMs;
     this.#oddOneOut.fresh.tick(turnMs, freshMs);
@@ -122,7 +119,7 @@ export class Admission {
     return !areAway && !isHeldUp && !this.isOddOneOut;
   }
 
-  /** Whether events that wait here may have to be put off. */
+  /** Events that wait here may have to be put off. */
   get #mayHaveTooMuch(): boolean {
     const { waiting, rate, lane } = this.#deps;
     if (waiting.size === 0) return false;
@@ -173,7 +170,7 @@ export class Admission {
   }
 
   #view(hasReturned: boolean): LaneView {
-    const { context, waiting, endpoints, hold, rate, slots, speed, drain, lane } = this.#deps;
+    const { context, waiting, endpoints, hold, rate, slots, pace, lane } = this.#deps;
     const { clock } = context;
     return {
       availability: endpoints.availability,
@@ -185,8 +182,8 @@ export class Admission {
       heldMs: hold.leftMs,
       isRateElsewhere: rate.isElsewhere,
       isSlowRefused: lane.isSlowRefused,
-      failingForMs: speed.failingForMs(clock.steadyNow()),
-      drainMs: drain.drainMs(waiting.size),
+      failingForMs: pace.failingForMs(clock.steadyNow()),
+      drainMs: pace.drainMs(waiting.size),
       isOddOneOut: this.#oddOneOut[hasReturned ? 'returned' : 'fresh'].isOne,
       isDedicated: this.#isDedicated,
     };
@@ -206,17 +203,9 @@ export class Admission {
     };
   }
 
-  /**
-   * Time until the turn of an event that comes now. Each of the user's earlier events waits for a slot, too.
-   *
-   * Where an endpoint begins to hang, nothing else tells of it until its first attempts time out. Attempts that have
-   * been silent for twice as long as one usually takes are likely to be for as long again.
-   */
+  /** Time until the turn of an event that comes now, behind others of its user. */
   #turnMs(aheadOfUser: number): number {
-    const { context, drain, slots, speed, waiting } = this.#deps;
-    const likelyMs = 2 * speed.silentMs(context.clock.steadyNow());
-    const silentSlotMs = slots.areLeft ? 0 : (waiting.queued / slots.inFlight) * likelyMs;
-    const slotMs = Math.max(drain.drainMs(waiting.queued), silentSlotMs);
-    return (aheadOfUser + 1) * slotMs + aheadOfUser * Math.max(speed.averageMs, likelyMs);
+    const { context, pace, slots, waiting } = this.#deps;
+    return pace.turnMs(aheadOfUser, waiting.queued, slots, context.clock.steadyNow());
   }
 }

@@ -15,7 +15,7 @@ export const bucketMs = 1_000;
 const buckets = 10;
 const windowMs = buckets * bucketMs;
 const requestsToOpen = 20;
-/** With so many requests in a window, opossum is still far from deciding anything, and two numbers do. */
+/** So many requests in a window are far too few for opossum to decide anything, and two numbers do. */
 const mostFew = requestsToOpen / 2;
 const firstOpenMs = 10_000;
 /**
@@ -55,15 +55,15 @@ export class EndpointBreaker {
   #fewFailures = 0;
   #fewSinceMs = 0;
   #openings = 0;
-  /** By the steady clock. */
+  /** The time of the first opening, by the steady clock. */
   #openedMs = 0;
-  /** By the wall clock, for people. */
+  /** The time of the next probe, by the wall clock, for people. */
   #probeAtMs = 0;
   #timeoutsInRow = 0;
   #failuresInRow = 0;
   /** Time of the first failure in the current row; by the steady clock. */
   #firstFailureMs = 0;
-  /** By the steady clock. */
+  /** The time of the last failure, by the steady clock. */
   #lastFailureMs: number;
   #timer: Timer | undefined;
   #probing: PromiseWithResolvers<void> | undefined;
@@ -86,7 +86,7 @@ export class EndpointBreaker {
     return this.#state === 'half-open' && this.#circuit === undefined;
   }
 
-  /** When the open breaker lets a request through. */
+  /** The time when the open breaker lets a request through. */
   get probeAtMs(): number | undefined {
     return this.#state === 'open' ? this.#probeAtMs : undefined;
   }
@@ -101,7 +101,7 @@ export class EndpointBreaker {
     return this.closed && this.#lastFailureMs < timeMs;
   }
 
-  /** To be called once in `bucketMs`. */
+  /** Must be called once in `bucketMs`. */
   tick(): void {
     this.#circuit?.rotation.emit('rotate');
     const isClean = this.isIdleSince(this.#options.clock.steadyNow() - windowMs);
@@ -123,7 +123,7 @@ export class EndpointBreaker {
     this.#circuit.fire(probing.promise).catch(ignore);
   }
 
-  /** For a request that was no probe. If it started before the breaker opened, it no longer counts. */
+  /** Counts a request that was no probe. If it started before the breaker opened, it no longer counts. */
   succeeded(): void {
     this.#timeoutsInRow = 0;
     this.#failuresInRow = 0;

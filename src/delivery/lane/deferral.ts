@@ -7,19 +7,19 @@ export interface LaneView {
   /** Availability of the lane's best URL, and for how long that has been away. */
   readonly availability: Availability;
   readonly openForMs: number;
-  /** For how long this worker has been cut off from the endpoint, if it is. */
+  /** Time since this worker was cut off from the endpoint, if it is. */
   readonly cutOffMs: number | undefined;
   readonly waiting: number;
   /** Waiting events that have come back from a retry topic. */
   readonly returned: number;
   readonly maxInFlight: number;
-  /** For how long the endpoint asked to be left alone. */
+  /** Time for which the endpoint asked to be left alone. */
   readonly heldMs: number;
   /** Another worker has the rate limit, so this worker sends nothing. */
   readonly isRateElsewhere: boolean;
   /** The lane is slow, and the slots that slow lanes share are taken. */
   readonly isSlowRefused: boolean;
-  /** For how long the lane has had only retryable failures. */
+  /** Time for which the lane has had only retryable failures. */
   readonly failingForMs: number;
   /** Time until the waiting events are worked off. */
   readonly drainMs: number;
@@ -29,7 +29,7 @@ export interface LaneView {
   readonly isDedicated: boolean;
 }
 
-/** What an event has to wait for in the lane. */
+/** The times that an event would have to wait in the lane. */
 export interface Prospects {
   /** Time until the rate limit lets the event through, after those before it. */
   readonly rateWaitMs: number;
@@ -51,26 +51,26 @@ const shortWaitMs = 2_000;
 /** A record that has come back may wait for its turn as long as the shortest tier would take. */
 const returnedWaitMs = 10_000;
 /**
- * How many events may wait for a rate limit. All of them come from one partition of `delivery` or of a retry
+ * The number of events that may wait for a rate limit. All of them come from one partition of `delivery` or of a retry
  * topic, and half of its window (see `reader.ts`) is left for other destinations.
  */
 const mostLimited = { fresh: 512, returned: 128 };
 /**
- * In a crowded window they wait only for this part of the time, because several limited destinations may have their home
+ * The part of the time that they wait in a crowded window, because several limited destinations may have their home
  * in one partition.
  */
 const crowdedPart = 0.1;
-/** How many events of a slow lane may wait for its turn without a slot. */
+/** The number of events of a slow lane that may wait for its turn without a slot. */
 const slowWaiting = 1;
 /** A window that is less full than this delays no destination. */
 const crowded = 0.5;
-/** How long an event may wait in a window that has just become crowded, and in one that is full. */
+/** The longest time that an event may wait in a window that has just become crowded, and in one that is full. */
 const crowdedWaitMs = 10_000;
 export const fullWaitMs = 4_000;
 
 /**
- * Why an event is not taken into the lane's queue now, and how long it should stay away; undefined: it is
- * taken.
+ * The reason not to take an event into the lane's queue now, and the time for which it should stay away; undefined: it
+ * is taken.
  */
 export function deferralOf(
   view: LaneView,
@@ -108,7 +108,7 @@ export function backlogDeferral(
   return { cause: 'lane', wantedMs: turnMs };
 }
 
-/** How long an event may wait for its turn under a rate limit. */
+/** The longest time that an event may wait for its turn under a rate limit. */
 function mayWaitMs(
   { waiting, returned }: LaneView,
   { fullness }: Prospects,

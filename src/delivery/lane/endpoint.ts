@@ -1,13 +1,12 @@
 import { EndpointBreaker } from './breaker.ts';
 import type { BreakerOptions } from './breaker.ts';
-import { Answers } from './answers.ts';
 import { LogThrottle, LogThrottles } from '../../ops/log-throttle.ts';
 import type { SkipCause } from '../labels.ts';
 import { conditionShownBy } from '../outcome.ts';
 import type { Outcome, RetryCause } from '../outcome.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
 
-/** Whether a request may go out now: `wait` until a probe's result is known, `no` while the breaker is open. */
+/** A request may go out now, or not: `wait` until a probe's result is known, `no` while the breaker is open. */
 export type Availability = 'yes' | 'wait' | 'no';
 
 /** A breaker without a failure for this long is dropped. The next failure creates a new one. */
@@ -44,7 +43,7 @@ export class Endpoint {
     return breaker.state === 'half-open' ? 'wait' : 'no';
   }
 
-  /** Why an event goes to other URLs and not to this one. */
+  /** The reason why an event goes to other URLs and not to this one. */
   get skipCause(): SkipCause {
     return this.#breaker?.closed === false ? 'breaker' : 'busy';
   }
@@ -74,7 +73,7 @@ export class Endpoint {
     }
   }
 
-  /** To be called once in `bucketMs`. */
+  /** Must be called once in `bucketMs`. */
   tick(nowMs: number): void {
     this.#breaker?.tick();
     if (this.#breaker?.isIdleSince(nowMs - breakerIdleMs) !== true) return;
@@ -94,5 +93,30 @@ export class Endpoint {
     this.#breaker?.shutdown();
     this.#breaker = undefined;
     this.#probe = undefined;
+  }
+}
+
+/** The recent answers of one URL. Times are epoch milliseconds. */
+class Answers {
+  /** Failures without a success between them. */
+  failuresInRow = 0;
+  failingSinceMs: number | undefined;
+  last: Outcome | undefined;
+  lastMs: number | undefined;
+
+  /**
+   * Records the end of a request. Outcomes that say nothing about the endpoint are left out, except refusals.
+   */
+  add(outcome: Outcome, nowMs: number): void {
+    if (outcome.kind !== 'delivered' && conditionShownBy(outcome) === 'unknown') return;
+    this.last = outcome;
+    this.lastMs = nowMs;
+    if (outcome.kind === 'delivered') {
+      this.failuresInRow = 0;
+      this.failingSinceMs = undefined;
+    } else {
+      this.failuresInRow += 1;
+      this.failingSinceMs ??= nowMs;
+    }
   }
 }

@@ -1,6 +1,7 @@
 import type { BreakerOptions, BreakerState } from './breaker.ts';
 import { Endpoint } from './endpoint.ts';
 import type { Availability } from './endpoint.ts';
+import type { DeliveryEvents } from '../events.ts';
 import type { Job } from '../job.ts';
 import { skipped, worse } from '../outcome.ts';
 import type { PreparedDestination } from '../prepared-destination.ts';
@@ -9,23 +10,29 @@ import type { Sender } from '../sender.ts';
 
 export interface EndpointsOptions extends BreakerOptions {
   readonly reachability: Reachability;
+  readonly sender: Sender;
+  readonly events: DeliveryEvents;
 }
 
 /** The URLs of a lane's destination, as one: one URL that takes an event is enough. */
 export class LaneEndpoints {
   readonly #options: BreakerOptions;
   readonly #reachability: Reachability;
+  readonly #sender: Sender;
+  readonly #events: DeliveryEvents;
   #all: readonly Endpoint[] = [];
-  /** Each once. */
+  /** The providers of all URLs, each once. */
   #providers: readonly string[] = [];
-  /** No longer URLs of the destination, but with requests in flight, which count if they become that again. */
+  /** URLs that the destination had before, with requests in flight, which count if it gets them again. */
   #former: readonly Endpoint[] = [];
   #troubled = false;
 
   /** `options.onChange` is called after the change shows here. */
   constructor(options: EndpointsOptions) {
-    const { clock, random, reachability, onChange } = options;
+    const { clock, random, reachability, sender, events, onChange } = options;
     this.#reachability = reachability;
+    this.#sender = sender;
+    this.#events = events;
     this.#options = {
       clock,
       random,
@@ -36,7 +43,7 @@ export class LaneEndpoints {
     };
   }
 
-  /** Replaced, never changed, when the URLs change: a job keeps the list that it was sent to. */
+  /** A list that is replaced, never changed, when the URLs change: a job keeps the list that it was sent to. */
   get all(): readonly Endpoint[] {
     return this.#all;
   }
@@ -57,27 +64,22 @@ export class LaneEndpoints {
     return best;
   }
 
-  /** Whether a request may go to the URL now, with at most `maxInFlight` in flight to it. */
+  /** A request may go to the URL now, with at most `maxInFlight` in flight to it. */
   canTake(endpoint: Endpoint, maxInFlight: number): boolean {
     // Requests to a URL that hangs would otherwise accumulate without end while another URL answers.
     if (endpoint.inFlight >= maxInFlight) return false;
     return !this.#troubled || endpoint.availability === 'yes';
   }
 
-  /** Whether any URL can take a request. Without one, a job would have no request to wait for. */
+  /** Some URL can take a request. Without one, a job would have no request to wait for. */
   someCanTake(maxInFlight: number): boolean {
     if (this.areUnreached && !this.#isProbed) return false;
     for (const endpoint of this.#all) if (this.canTake(endpoint, maxInFlight)) return true;
     return false;
   }
 
-  /** Sends one request to each URL that can take it now, and calls `onSkipped` for the others. */
-  send(
-    job: Job,
-    sender: Sender,
-    maxInFlight: number,
-    onSkipped: (endpoint: Endpoint) => void,
-  ): void {
+  /** Sends one request to each URL that can take it now. */
+  send(job: Job, maxInFlight: number): void {
     const all = this.#all;
     job.endpoints = all;
     for (let index = 0; index < all.length; index++) {
@@ -85,13 +87,14 @@ export class LaneEndpoints {
       if (endpoint === undefined) continue;
       if (!this.canTake(endpoint, maxInFlight)) {
         job.outcome = worse(job.outcome, skipped);
-        onSkipped(endpoint);
+        // At least one URL takes the event, or the job would not have had its turn.
+        this.#events.urlSkipped(job.envelope.destinationId, endpoint);
         continue;
       }
       job.pending += 1;
       endpoint.started(job);
       this.#reachability.tried(endpoint.prepared.provider);
-      sender.send(job, endpoint.prepared, index);
+      this.#sender.send(job, endpoint.prepared, index);
     }
   }
 
@@ -110,17 +113,17 @@ export class LaneEndpoints {
     return false;
   }
 
-  /** How many URLs have a closed breaker. */
+  /** The number of URLs with a closed breaker. */
   get closedCount(): number {
     return this.#all.filter(({ breaker }) => breaker?.closed !== false).length;
   }
 
-  /** Since when no URL has been available: an available one takes what the others do not. */
+  /** Time for which no URL has been available: an available one takes what the others do not. */
   get openForMs(): number {
     return Math.min(...this.#all.map(({ breaker }) => breaker?.openForMs ?? 0));
   }
 
-  /** Whether no request is in flight to any of them. */
+  /** No request is in flight to any of them. */
   get areIdle(): boolean {
     return [...this.#all, ...this.#former].every(({ inFlight }) => inFlight === 0);
   }
@@ -142,7 +145,7 @@ export class LaneEndpoints {
     this.#look();
   }
 
-  /** To be called once in `bucketMs`. */
+  /** Must be called once in `bucketMs`. */
   tick(nowMs: number): void {
     for (const endpoint of this.#all) endpoint.tick(nowMs);
   }

@@ -1,4 +1,4 @@
-/** What a lane did in the last minutes. */
+/** The attempts of a lane in the last minutes. */
 export interface Figures {
   readonly deliveredPerMinute: number;
   readonly failedPerMinute: number;
@@ -22,7 +22,7 @@ const leastMs = 10_000;
  * small.
  */
 export class LaneFigures {
-  /** By window and bucket; allocated at the first attempt. */
+  /** The counts by window and bucket; allocated at the first attempt. */
   #took: Uint32Array | undefined;
   readonly #delivered = new Uint32Array(windows);
   readonly #failed = new Uint32Array(windows);

@@ -7,7 +7,7 @@ import type { Retryable } from '../outcome.ts';
  */
 const tooManyMs = 1_000;
 
-/** For how long an answer asks to leave the endpoint alone. */
+/** The time for which an answer asks to leave the endpoint alone. */
 export function wishedMs({ cause, retryAfterMs = 0 }: Retryable): number {
   return retryAfterMs === 0 && cause === 'status-429' ? tooManyMs : retryAfterMs;
 }
@@ -15,7 +15,7 @@ export function wishedMs({ cause, retryAfterMs = 0 }: Retryable): number {
 /** Holds that follow one another within this time are reported as one. */
 const apartMs = 5_000;
 
-/** From the beginning of the first hold to the end of the last one. */
+/** The time from the beginning of the first hold to the end of the last one. */
 export interface RowOfHolds {
   readonly sinceMs: number;
   readonly untilMs: number;
@@ -25,7 +25,7 @@ export interface RowOfHolds {
 export class LaneHold {
   readonly #clock: SteadyClock;
   readonly #onEnd: () => void;
-  /** By the steady clock, like all times in here; undefined: the lane is not held. */
+  /** The end of the hold, by the steady clock, like all times in here; undefined if there is none. */
   #untilMs: number | undefined;
   /** The current row of holds; its last one may be over. */
   #row: RowOfHolds | undefined;
@@ -52,7 +52,7 @@ export class LaneHold {
     return Math.max(0, (this.#untilMs ?? 0) - this.#clock.steadyNow());
   }
 
-  /** False if the lane is already held for as long. */
+  /** @returns false if the hold lasts as long already */
   extend(forMs: number): boolean {
     const nowMs = this.#clock.steadyNow();
     const untilMs = nowMs + forMs;

@@ -8,7 +8,7 @@ import type { Sender } from '../sender.ts';
 import type { SlotPool } from './slot-pool.ts';
 import type { WorkShares } from './work-shares.ts';
 
-/** What all lanes share. */
+/** The parts of the engine that all lanes share. */
 export interface LaneContext {
   readonly clock: SteadyClock;
   /** Uniform in [0, 1). */

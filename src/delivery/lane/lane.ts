@@ -3,16 +3,14 @@ import { Admission } from './admission.ts';
 import type { BreakerState } from './breaker.ts';
 import type { Bundle } from '../bundle/bundle.ts';
 import { releaseRevoked, type Claim, type Job } from '../job.ts';
-import { DrainRate } from './drain-rate.ts';
 import { LaneEndpoints } from './endpoints.ts';
 import { LaneFigures } from './figures.ts';
 import { LaneHold, wishedMs } from './hold.ts';
 import type { LaneContext } from './lane-context.ts';
-import { maxInFlightOf } from './max-in-flight.ts';
-import type { UsualTurns } from './odd-one-out.ts';
-import { LaneRate } from './rate.ts';
-import { LaneSlots } from './slots.ts';
-import { LaneSpeed } from './speed.ts';
+import { Pace } from './pace.ts';
+import type { UsualTurns } from './pace.ts';
+import { LaneRate } from './rate-limit.ts';
+import { LaneSlots, maxInFlightOf } from './slots.ts';
 import { skipped, worse } from '../outcome.ts';
 import type { Outcome, Retryable } from '../outcome.ts';
 import { PreparedDestination } from '../prepared-destination.ts';
@@ -29,24 +27,23 @@ export class Lane implements SlotTaker {
   readonly waiting: WaitingJobs = new WaitingJobs();
   readonly #admission: Admission;
   readonly #slots: LaneSlots;
-  readonly #speed = new LaneSpeed();
   readonly figures: LaneFigures;
-  readonly #drain: DrainRate;
+  readonly #pace: Pace;
   readonly hold: LaneHold;
   readonly rate: LaneRate;
   #prepared: PreparedDestination;
   line: Set<SlotTaker> | undefined = undefined;
   isSlow = false;
-  /** By the steady clock. */
+  /** The time of the last tick that found the lane in use, by the steady clock. */
   #lastUsedMs: number;
   /** Between the last two ticks, more could have gone out at any time with more slots of the lane. */
   wasSaturated = false;
-  /** Whether an event came since the last tick. */
+  /** An event came since the last tick. */
   #wasOffered = false;
   #wasUsed = false;
-  /** Until it is woken, no tick would change anything. */
+  /** No tick would change anything until the lane is woken. */
   isAtRest = false;
-  /** Why nothing is sent anymore. */
+  /** The reason why nothing is sent anymore. */
   #over: Over | 'stopped' | undefined;
 
   constructor(destination: Destination, context: LaneContext) {
@@ -55,7 +52,7 @@ export class Lane implements SlotTaker {
     const nowMs = clock.steadyNow();
     this.#lastUsedMs = nowMs;
     this.figures = new LaneFigures(nowMs);
-    this.#drain = new DrainRate(nowMs);
+    this.#pace = new Pace(nowMs);
     const pump = (): void => {
       this.#pump();
     };
@@ -80,8 +77,7 @@ export class Lane implements SlotTaker {
       hold: this.hold,
       rate: this.rate,
       slots: this.#slots,
-      speed: this.#speed,
-      drain: this.#drain,
+      pace: this.#pace,
       lane: this,
     });
     this.rate.update(destination);
@@ -101,7 +97,7 @@ export class Lane implements SlotTaker {
 
   /** The lane has work, or had some just now. */
   get isActive(): boolean {
-    return this.#isBusy || this.#drain.isActive;
+    return this.#isBusy || this.#pace.isActive;
   }
 
   /** Its events lack nothing but a slot: none of them is put off for its endpoint's sake. */
@@ -125,7 +121,7 @@ export class Lane implements SlotTaker {
     job.keeper = this;
     if (job.deadlineMs !== undefined) job.isInTime = this.#context.clock.now() <= job.deadlineMs;
     this.#wasOffered = true;
-    if (this.waiting.queued === 0) this.#drain.ranDry();
+    if (this.waiting.queued === 0) this.#pace.ranDry();
     this.#admission.offer(job);
     this.#pump();
   }
@@ -190,7 +186,10 @@ export class Lane implements SlotTaker {
     for (const job of this.waiting.takeAll()) this.#settle(job, because);
   }
 
-  /** After `end`: an operator has events sent again. An endpoint that had asked for time gets one request first. */
+  /**
+   * Starts again after `end`, because an operator has events sent again. An endpoint that had asked for time gets one
+   * request first.
+   */
   again(destination: Destination): void {
     this.#over = undefined;
     this.#endHold();
@@ -205,7 +204,7 @@ export class Lane implements SlotTaker {
     this.#pump();
   }
 
-  /** Whether a recalled record of the partition may come before its time. */
+  /** A recalled record of the partition may come before its time. */
   takesRecalled(claim: Claim): boolean {
     return this.#admission.takesRecalled(claim);
   }
@@ -223,7 +222,7 @@ export class Lane implements SlotTaker {
     for (const { record } of this.waiting.takeAll()) record.release();
   }
 
-  /** To be called about once a second. */
+  /** Must be called about once a second. */
   tick(usual: UsualTurns): void {
     // Events that were put off at once, or answered within milliseconds, are not in flight at this moment.
     this.#wasUsed = this.#wasOffered || this.#isBusy;
@@ -231,10 +230,10 @@ export class Lane implements SlotTaker {
     const { clock, pool } = this.#context;
     const nowMs = clock.steadyNow();
     if (this.waiting.queued === 0 || pool.isRampingUp || this.endpoints.areUnreached)
-      this.#drain.ranDry();
+      this.#pace.ranDry();
     this.wasSaturated = this.#isSaturated;
     this.#slots.concurrency.tick(this.wasSaturated, nowMs);
-    this.#drain.tick(nowMs);
+    this.#pace.tick(nowMs);
     this.figures.tick(nowMs);
     this.#judgeSpeed();
     this.#admission.tick(usual);
@@ -243,7 +242,10 @@ export class Lane implements SlotTaker {
     if (this.#wasUsed || this.hold.isOn || !this.rate.isForgettable) this.#lastUsedMs = nowMs;
   }
 
-  /** After a tick: false while further ticks may change something. */
+  /**
+   * Must be called after a tick.
+   * @returns false while further ticks may change something
+   */
   rest(): boolean {
     const { endpoints, hold, rate } = this;
     const isUsed =
@@ -253,7 +255,7 @@ export class Lane implements SlotTaker {
     return this.isAtRest;
   }
 
-  /** Before it is used again. */
+  /** Must be called before the lane is used again. */
   wake(): void {
     this.isAtRest = false;
     this.figures.tick(this.#context.clock.steadyNow());
@@ -286,9 +288,7 @@ export class Lane implements SlotTaker {
 
   /** Since the last tick something has waited for nothing but the lane's own slots. */
   get #isSaturated(): boolean {
-    return (
-      !this.#drain.hasRunDry && this.line === undefined && !this.hold.isOn && this.rate.isReady
-    );
+    return !this.#pace.hasRunDry && this.line === undefined && !this.hold.isOn && this.rate.isReady;
   }
 
   #endHold(): void {
@@ -341,16 +341,13 @@ export class Lane implements SlotTaker {
   }
 
   #start(job: Job): void {
-    const { clock, events, sender } = this.#context;
+    const { clock } = this.#context;
     job.startedMs = clock.steadyNow();
     this.rate.take(job.hasReturned);
     this.#slots.started(job);
-    this.#speed.started(job.startedMs);
+    this.#pace.started(job.startedMs);
     job.headers = this.#prepared.headersOf(job.messageId, job.body, clock.now());
-    this.endpoints.send(job, sender, this.#slots.max, (endpoint) => {
-      // At least one URL takes the event, or the job would not have had its turn.
-      events.urlSkipped(this.destination.id, endpoint);
-    });
+    this.endpoints.send(job, this.#slots.max);
     if (job.pending === 0) this.#end(job, skipped);
   }
 
@@ -366,9 +363,8 @@ export class Lane implements SlotTaker {
   }
 
   #attempted(job: Job, outcome: Outcome): void {
-    this.#drain.ended();
     const endedMs = this.#context.clock.steadyNow();
-    this.#speed.ended(job.startedMs, endedMs, outcome.kind);
+    this.#pace.ended(job.startedMs, endedMs, outcome.kind);
     this.figures.ended(outcome.kind === 'delivered', endedMs - job.startedMs);
     this.waiting.release(job);
     // A permanent refusal is an answer as well, and no sign of too many requests.
@@ -383,7 +379,7 @@ export class Lane implements SlotTaker {
    * sends nothing anymore.
    */
   #putBack(job: Job): void {
-    this.#speed.cancelled(job.startedMs);
+    this.#pace.cancelled(job.startedMs);
     job.startOver();
     const over = job.claim.revoked ? 'stopped' : this.#over;
     if (over === undefined) {
@@ -406,13 +402,13 @@ export class Lane implements SlotTaker {
   }
 
   #judgeSpeed(): void {
-    const isSlow = this.#speed.isSlow(this.#context.clock.steadyNow());
+    const isSlow = this.#pace.isSlow(this.#context.clock.steadyNow());
     if (isSlow === this.isSlow) return;
     this.isSlow = isSlow;
     this.#context.pool.moved(this.#slots.inFlight, isSlow);
   }
 
-  /** Returns true if the job has ended. */
+  /** @returns whether the job has ended */
   #settle(job: Job, happened: Happened): boolean {
     const verdict = decide(job, happened, circumstances(this.#context));
     if (!isEnding(verdict)) return false;

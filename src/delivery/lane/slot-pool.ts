@@ -21,7 +21,7 @@ const firstSlots = 16;
 const briskInRow = 3;
 /** Share of the slots for takers with less than their share. Other takers may hold the rest for long. */
 const keptShare = 0.125;
-/** With a smaller share of the slots taken, there is a slot for everybody. */
+/** The share of slots that may be taken while there is a slot for everybody. */
 const roomyShare = 0.75;
 /** Takers wait in lines by how many slots they have: 0, 1, 2 to 3, 4 to 7, and so on. */
 const lines = 8;
@@ -38,7 +38,7 @@ export class SlotPool {
   #slowTaken = 0;
   #closed = false;
   #serving = false;
-  /** Whether takers that are not slow wanted slots in this interval, and in the one before. */
+  /** Takers that are not slow wanted slots in this interval, and in the one before. */
   #briskNow = false;
   #briskBefore = false;
   /** Each line is in the order in which its takers asked. */
@@ -47,7 +47,7 @@ export class SlotPool {
   #briskInRow = 0;
   /** Slots that may be given out: fewer than all for some seconds after this worker was cut off. */
   #givenOut: number;
-  /** With work. */
+  /** The number of takers with work. */
   #takers = 0;
   #kept = 0;
   /** Each taker's share of the slots that are not reserved. */
@@ -93,7 +93,7 @@ export class SlotPool {
     return !areFewLeft || (!isSlow && inFlight < this.#share);
   }
 
-  /** From now on, no slot is given out. */
+  /** Ends giving out slots. */
   close(): void {
     this.#closed = true;
   }
@@ -133,7 +133,7 @@ export class SlotPool {
   }
 
   /**
-   * To be called about once a second.
+   * Must be called about once a second.
    * @param takers how many takers have work
    */
   tick(takers: number): void {

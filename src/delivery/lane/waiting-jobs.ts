@@ -1,8 +1,7 @@
 import { ageFromMs } from '../../event/envelope.ts';
 import type { Job } from '../job.ts';
-import { JobQueue } from './job-queue.ts';
+import { JobQueue, JobsByUser } from './job-links.ts';
 import type { Turn } from './slots.ts';
-import { UserOrder } from './user-order.ts';
 
 /**
  * The waiting jobs of a lane: those that must not wait, those that are short of time, others that have come
@@ -34,7 +33,7 @@ export class WaitingJobs {
     return this.#aheadSize;
   }
 
-  /** Those of them that are short of time. */
+  /** Waiting jobs that are short of time. */
   get shortOfTime(): number {
     return this.#shortOfTimeSize;
   }
@@ -52,7 +51,7 @@ export class WaitingJobs {
     return earliest;
   }
 
-  /** Whether a job could start with a slot. */
+  /** Some job could start with a slot. */
   hasFor(turn: Turn): boolean {
     return this.#queueFor(turn) !== undefined;
   }
@@ -67,12 +66,12 @@ export class WaitingJobs {
     if ((job.hasReturned && isPressed(job)) || this.#users.enter(job)) this.#enqueue(job);
   }
 
-  /** The longest row of jobs of one user since none was waiting. */
+  /** The longest row of waiting jobs of one user since none was waiting. */
   get longestLine(): number {
     return this.#users.longest;
   }
 
-  /** How many jobs of its user go before a job that comes now. */
+  /** The number of its user's jobs that go before a job that comes now. */
   aheadOf(job: Job): number {
     return this.#users.aheadOf(job);
   }
@@ -98,13 +97,13 @@ export class WaitingJobs {
     if (next !== undefined) this.#enqueue(next);
   }
 
-  /** In no order. */
+  /** All waiting jobs, in no order. */
   *all(): Generator<Job, void, undefined> {
     for (const queue of this.#queues) yield* queue;
     yield* this.#users.followers();
   }
 
-  /** Everything, a user's jobs in their order. */
+  /** Takes out all waiting jobs, those of a user in their order. */
   takeAll(): Job[] {
     const jobs: Job[] = [];
     for (const queue of this.#queues) {
@@ -157,12 +156,85 @@ export class WaitingJobs {
   }
 }
 
-/** Whether it goes before fresh jobs. */
+/** The job goes before fresh ones. */
 function isAhead(job: Job): boolean {
   return job.hasReturned || isPressed(job);
 }
 
-/** Whether it goes before jobs that have come back and have time. */
+/** The job goes before others that have come back and have time. */
 function isPressed({ isShortOfTime, urgent }: Job): boolean {
   return isShortOfTime || urgent;
+}
+
+/** Lets first attempts of one user go out one after the other, and those of different users in parallel. */
+class UserOrder {
+  /** Each user's job that is queued or in flight. Later jobs of the user are its followers. */
+  readonly #first = new JobsByUser();
+  #followers = 0;
+  #longest = 0;
+
+  /** @returns false if the job waits here; `advance` returns it later */
+  enter(job: Job): boolean {
+    const { user } = job;
+    if (user === undefined) return true;
+    const first = this.#first.get(user);
+    if (first === undefined) {
+      this.#first.add(user, job);
+      return true;
+    }
+    first.followers ??= [];
+    first.followers.push(job);
+    this.#followers += 1;
+    this.#longest = Math.max(this.#longest, first.followers.length);
+    return false;
+  }
+
+  /** The number of its user's jobs that go before a job that comes now. */
+  aheadOf({ user }: Pick<Job, 'user'>): number {
+    const first = user === undefined ? undefined : this.#first.get(user);
+    return first === undefined ? 0 : 1 + (first.followers?.length ?? 0);
+  }
+
+  /** The longest row of jobs of one user since none was waiting. */
+  get longest(): number {
+    return this.#longest;
+  }
+
+  /**
+   * The user's job is done with.
+   * @returns the user's next one
+   */
+  advance(job: Job): Job | undefined {
+    const { user, followers } = job;
+    if (user === undefined || this.#first.get(user) !== job) return undefined;
+    this.#first.remove(user);
+    job.followers = undefined;
+    const next = followers?.shift();
+    if (next === undefined) return undefined;
+    this.#left(1);
+    next.followers = followers;
+    this.#first.add(user, next);
+    return next;
+  }
+
+  /** The jobs that wait behind another job of their user. */
+  *followers(): Generator<Job, void, undefined> {
+    for (const { followers } of this.#first) if (followers !== undefined) yield* followers;
+  }
+
+  /** Takes out the jobs that wait behind a job that stays. */
+  takeFollowers(): Job[] {
+    const taken: Job[] = [];
+    for (const first of this.#first) {
+      for (const follower of first.followers ?? []) taken.push(follower);
+      first.followers = undefined;
+    }
+    this.#left(taken.length);
+    return taken;
+  }
+
+  #left(followers: number): void {
+    this.#followers -= followers;
+    if (this.#followers === 0) this.#longest = 0;
+  }
 }

@@ -19,14 +19,14 @@ export interface WorkShare {
    * worker has 1.
    */
   readonly share: 0 | 1 | undefined;
-  /** Since when this worker has had the limit, by the steady clock. */
+  /** The time since which this worker has had the limit, by the steady clock. */
   readonly sinceMs: number;
 }
 
 const nothing: WorkShare = { share: 0, sinceMs: 0 };
 
 /**
- * Whether this worker applies a destination's rate limit. All events of such a destination have one partition
+ * Says whether this worker applies a destination's rate limit. All events of such a destination have one partition
  * index, its home (see `partitionKeyOf`). The worker that owns the home has the whole limit. The home is in
  * the destination's dedicated topic if it has one, otherwise in the shared topics.
  */

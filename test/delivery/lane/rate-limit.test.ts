@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from '../../harness/fast-check.ts';
-import { burstMs, RateLimit } from '../../../src/delivery/lane/rate-limit.ts';
-import { LaneRate } from '../../../src/delivery/lane/rate.ts';
+import { burstMs, LaneRate, RateLimit } from '../../../src/delivery/lane/rate-limit.ts';
 import {
   noIndexes,
   WorkShares,

@@ -20,7 +20,7 @@ const reasons: Readonly<Record<string, Reason>> = {
     kind: 'accepted',
     why: 'One more event may wait for a rate limit. The number is a choice, and a test of it would repeat it.',
   },
-  'src/delivery/lane/rate.ts LaneRate.turnMs: 0 → 1': {
+  'src/delivery/lane/rate-limit.ts LaneRate.turnMs: 0 → 1': {
     kind: 'equivalent',
     why: 'Without a limit here, this time only chooses a retry tier, and no tier is shorter than 1 ms; a reservation then does nothing.',
   },
@@ -46,7 +46,7 @@ const reasons: Readonly<Record<string, Reason>> = {
       kind: 'equivalent',
       why: 'No caller waits for the promise, and nothing follows in it.',
     },
-  'src/delivery/lane/concurrency.ts ConcurrencyLimit.tick: return; → ;': {
+  'src/delivery/lane/slots.ts ConcurrencyLimit.tick: return; → ;': {
     kind: 'equivalent',
     why: 'A new beginning has just set the count of answers to 0, and the next line returns where there are fewer than twenty.',
   },
@@ -158,7 +158,7 @@ const reasons: Readonly<Record<string, Reason>> = {
       kind: 'accepted',
       why: 'Where a witness knows of a partition more, which is so for a moment when partitions are added, it is not believed.',
     },
-  'src/delivery/lane/concurrency.ts module: 20 → 19': {
+  'src/delivery/lane/slots.ts module: 20 → 19': {
     kind: 'accepted',
     why: 'One answer fewer is a sample. The number is a choice, and a test of it would repeat it.',
   },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from '../../harness/fast-check.ts';
-import { JobsByUser } from '../../../src/delivery/lane/jobs-by-user.ts';
+import { JobsByUser } from '../../../src/delivery/lane/job-links.ts';
 import { Job } from '../../../src/delivery/job.ts';
 import { oldGarbageBytes } from '../../harness/old-garbage.ts';
 

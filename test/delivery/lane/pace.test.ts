@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { OddOneOut, usualTurns } from '../../../src/delivery/lane/odd-one-out.ts';
+import { OddOneOut, usualTurns } from '../../../src/delivery/lane/pace.ts';
 import { answerOk, hangs, SimulatedWorld } from '../simulated-world.ts';
 
 describe('the usual time until a turn', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConcurrencyLimit } from '../../../src/delivery/lane/concurrency.ts';
+import { ConcurrencyLimit } from '../../../src/delivery/lane/slots.ts';
 
 /** The limit after each second, in which so many requests were answered. */
 function limitsAfter(max: number, answers: readonly number[]): number[] {
