@@ -20,7 +20,7 @@ import {
   encodeBundleHeader,
   type BundleHeader,
 } from './bundle/format.ts';
-import type { Gathered } from './bundle/gathering.ts';
+import type { Gathering } from './bundle/gathering.ts';
 import type { DeliveryEvents } from './events.ts';
 import { bodyText, type KeptAnswer } from './kept-answer.ts';
 import type { Claim, Job, TakenRecord } from './job.ts';
@@ -37,15 +37,15 @@ export interface DisposalTopics {
   retryTierMs(topic: string): number | undefined;
   dedicatedTopic(destinationId: string): string;
   readonly deadLetter: string;
-  /** Where events of paused destinations are kept. */
+  /** The topic in which events of paused destinations are kept. */
   readonly paused: string;
 }
 
 export interface DisposalDeps {
-  /** Where records go that are not delivered. */
+  /** The producer of the records that are not delivered. */
   readonly sink: Pick<Producer, 'produce'>;
   readonly topics: DisposalTopics;
-  /** What the partition of a destination's events is computed from; undefined: their keys. */
+  /** The key that the partition of a destination's events is computed from; undefined: each event's own key. */
   readonly partitionKeyOf: (destinationId: string) => string | undefined;
   readonly policy: Pick<RetryPolicy, 'tiersMs'>;
   readonly events: DeliveryEvents;
@@ -114,7 +114,7 @@ export class Disposal {
     return this.#writing + this.#bundler.events;
   }
 
-  /** From now on nothing is written, and jobs that end later stay unfinished. */
+  /** Ends all writing. Jobs that end later stay unfinished. */
   close(): void {
     this.#closed = true;
     this.#bundler.close();
@@ -178,7 +178,7 @@ export class Disposal {
     });
   }
 
-  /** By whoever resumes the destination: it is paused still, or `resume` is not done with looking. */
+  /** `resume` is sure to find the event: its destination is still paused, or `resume` is not done with looking. */
   #isSurelyFound({ destinationId: id, uid }: Envelope, begunMs: number): boolean {
     if (this.#clock.steadyNow() - begunMs <= surelyFoundMs) return true;
     return this.#paused.isFresh() && this.#paused.has({ id, uid });
@@ -207,7 +207,7 @@ export class Disposal {
     });
   }
 
-  /** As it is, so the plan has to suit each of its events. */
+  /** Writes the bundle as it is to a retry topic, so the plan has to suit each of its events. */
   deferBundle(bundle: Bundle, putOff: PutOff): void {
     const { record, claim, header } = bundle;
     if (claim.lost || this.#closed) return;
@@ -266,7 +266,7 @@ export class Disposal {
     this.#deadLetter(job.record, job.claim, header, envelope, why);
   }
 
-  /** For a record whose header cannot be read, now or by anybody. */
+  /** Ends a record whose header cannot be read, by this worker or by anybody. */
   unreadable(record: TakenRecord, claim: Claim, detail: string): void {
     if (isFromNewerRelease(record.headers[envelopeHeader])) this.awaitNewerRelease(record, claim);
     else this.malformed(record, claim, detail);
@@ -345,7 +345,7 @@ export class Disposal {
     return lastAnswerOf(this.#clock.now(), { detail, retryAfterMs }, job.outcomeUrl, answer?.body);
   }
 
-  #putOffGathered(gathered: Gathered): void {
+  #putOffGathered(gathered: Gathering): void {
     const { claim, plan, key, header, packed, receipts } = gathered;
     if (claim.lost || this.#closed) return;
     const value = compressEvents(packed);

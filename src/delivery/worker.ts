@@ -64,7 +64,7 @@ export interface DeliveryDeps extends DeletionTimes {
 
 const idlePollMs = 10;
 const lookAtPartitionsMs = 10_000;
-/** For a commit and leaving the group, after everything in flight has ended. */
+/** The time for a commit and for leaving the group, after everything in flight has ended. */
 const leaveMs = 2_000;
 
 /**
@@ -166,7 +166,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   };
 }
 
-/** Which topics a consumer group reads, and for whom. */
+/** The topics that a consumer group reads, and the destination that they are for. */
 interface Reading {
   readonly groupId: string;
   readonly topics: readonly string[];

@@ -4,7 +4,7 @@ import fc from '../harness/fast-check.ts';
 import { jobOfBundled } from '../../src/delivery/bundle/bundle.ts';
 import { Bundler } from '../../src/delivery/bundle/bundler.ts';
 import { decodeBundleHeader, encodeBundleHeader } from '../../src/delivery/bundle/format.ts';
-import type { Gathered } from '../../src/delivery/bundle/gathering.ts';
+import type { Gathering } from '../../src/delivery/bundle/gathering.ts';
 import { Job, newClaim } from '../../src/delivery/job.ts';
 import { recordAt, unpackRecords } from '../../src/delivery/packing.ts';
 import { encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
@@ -39,7 +39,7 @@ function jobOf(
 }
 
 /** As whoever reads the record would have them. */
-function unpacked({ packed, header }: Gathered): Job[] {
+function unpacked({ packed, header }: Gathering): Job[] {
   const read = decodeBundleHeader(Buffer.from(encodeBundleHeader(header)));
   return (unpackRecords(Buffer.from(packed), header.events) ?? []).flatMap((event) => {
     const record = recordAt({ ...claim, offset: 1, timestampMs: 1 }, event, owner, 1);

@@ -3,17 +3,16 @@ import type { Claim, Job } from '../job.ts';
 import { EventPacker } from '../packing.ts';
 import type { Later } from '../retry-policy.ts';
 import { Gathering, isAlike, isLarge, Lone } from './gathering.ts';
-import type { Gathered } from './gathering.ts';
 
 export interface BundlerOptions {
   readonly clock: Clock;
-  /** To be written now. */
-  readonly onGathered: (gathered: Gathered) => void;
-  /** An event that found no company; it is not copied. */
+  /** Gets each bundle that has to be written now. Its bytes are valid until this returns. */
+  readonly onGathered: (gathered: Gathering) => void;
+  /** Gets each event that found no company; it is not copied. */
   readonly onAlone: (job: Job, plan: Later) => void;
 }
 
-/** How long the first event of a bundle waits for others. */
+/** The first event of a bundle waits for others for so long. */
 const waitMs = 200;
 /** Partitions are handled in turns: all of them at once would delay other work. */
 const turns = 8;
@@ -29,7 +28,7 @@ const mostIdlePackers = 32;
 export class Bundler {
   readonly #options: BundlerOptions;
   /**
-   * By destination. A gathering that was passed on leaves its place to the next one; `JobsByUser` explains
+   * The gatherings by destination. One that was passed on leaves its place to the next one; `JobsByUser` explains
    * why.
    */
   readonly #open = new Map<Claim, Map<string, Open | undefined>>();

@@ -13,7 +13,7 @@ export interface BundleHeader extends WithUid {
   readonly destinationId: string;
   /** Number of events in the bundle. */
   readonly events: number;
-  /** When the bundle is due. All times are epoch milliseconds. */
+  /** The time when the bundle is due. All times are epoch milliseconds. */
   readonly dueMs: number;
   /** The earliest end of a retry window; undefined while no event's retry clock runs. */
   readonly deadlineMs?: number | undefined;
@@ -22,7 +22,7 @@ export interface BundleHeader extends WithUid {
    * counts.
    */
   readonly impliedDeadlineMs?: number | undefined;
-  /** From when the age of the oldest one runs. */
+  /** The time from which the age of the oldest event runs. */
   readonly oldestMs: number;
 }
 

@@ -1,11 +1,11 @@
 import { ageFromMs, encodeEnvelope, envelopeHeader } from '../../event/envelope.ts';
 import type { Envelope } from '../../event/envelope.ts';
-import type { Claim, Job } from '../job.ts';
-import { packedBytes, type EventPacker } from '../packing.ts';
+import type { Finisher } from '../../kafka/consume/consumed-record.ts';
+import type { Claim, Job, TakenRecord } from '../job.ts';
+import { packedBytes, recordAt, type EventPacker, type PackedRecord } from '../packing.ts';
 import type { Later } from '../retry-policy.ts';
 import { mostEvents } from './format.ts';
 import type { BundleHeader } from './format.ts';
-import { Receipts } from './receipts.ts';
 
 /** The event that reaches this size is the last one of the bundle. */
 const mostBundleBytes = 64 * 1024;
@@ -14,20 +14,6 @@ const mostBundleBytes = 64 * 1024;
  * longer.
  */
 const impliedWithinMs = 1_000;
-
-/** Events of one partition and one destination that are put off together. */
-export interface Gathered {
-  readonly claim: Claim;
-  /** The plan of the first event; the others go to the same tier. */
-  readonly plan: Later;
-  /** Of the first event; the others are of the same partition. */
-  readonly key: Buffer | null;
-  readonly header: BundleHeader;
-  /** Only until `onGathered` returns. */
-  readonly packed: Buffer;
-  /** Of the records that they came in. */
-  readonly receipts: Receipts;
-}
 
 /** The first event of a possible bundle, while no second one has come. */
 export class Lone {
@@ -44,13 +30,13 @@ export class Lone {
   }
 }
 
-/** Whether the event fills a bundle by itself, by its body or its ids. */
+/** The event fills a bundle by itself, by its body or its ids. */
 export function isLarge({ record, body }: Job): boolean {
   const envelopeBytes = record.headers[envelopeHeader]?.length ?? 0;
   return packedBytes(record.key, envelopeBytes, body) >= mostBundleBytes;
 }
 
-/** Whether two events may share a bundle: events whose retry clock runs are not mixed with others. */
+/** Two events may share a bundle: events whose retry clock runs are not mixed with others. */
 export function isAlike(one: Later, other: Later): boolean {
   return (
     one.tierMs === other.tierMs &&
@@ -58,13 +44,16 @@ export function isAlike(one: Later, other: Later): boolean {
   );
 }
 
-/** Two or more events, packed. */
-export class Gathering implements Gathered {
+/** Two or more events of one partition and one destination that are put off together, packed. */
+export class Gathering {
   readonly claim: Claim;
   readonly destinationId: string;
   readonly #uid: string | undefined;
+  /** The key of the first event; the others are of the same partition. */
   readonly key: Buffer | null;
+  /** The plan of the first event; the others go to the same tier. */
   readonly plan: Later;
+  /** The places of the records that the events came in. */
   readonly receipts: Receipts = new Receipts();
   readonly packer: EventPacker;
   #deadlineMs: number | undefined;
@@ -88,6 +77,7 @@ export class Gathering implements Gathered {
     return this.receipts.count >= mostEvents || this.packer.bytes >= mostBundleBytes;
   }
 
+  /** The events' bytes, which the next bundle of the packer overwrites. */
   get packed(): Buffer {
     return this.packer.packed;
   }
@@ -105,7 +95,7 @@ export class Gathering implements Gathered {
   }
 
   add({ record, envelope, body }: Job, { deadlineMs }: Later): void {
-    // As it came, where that says it all: nothing is put together, and nothing to be collected.
+    // The envelope as it came, if that says it all: nothing is put together, and nothing to be collected.
     const asItCame = this.#isSaid(envelope, deadlineMs)
       ? record.headers[envelopeHeader]
       : undefined;
@@ -117,12 +107,46 @@ export class Gathering implements Gathered {
     this.#oldestMs = Math.min(this.#oldestMs, ageFromMs(envelope));
   }
 
-  /** Whether the envelope and the bundle's header together say when its window ends. */
+  /** The envelope and the bundle's header together say when the event's retry window ends. */
   #isSaid(envelope: Envelope, deadlineMs: number | undefined): boolean {
     if (envelope.deadlineMs === deadlineMs) return true;
     if (envelope.deadlineMs !== undefined || deadlineMs === undefined) return false;
     this.#impliedDeadlineMs ??= deadlineMs;
     const laterByMs = deadlineMs - this.#impliedDeadlineMs;
     return laterByMs >= 0 && laterByMs < impliedWithinMs;
+  }
+}
+
+/**
+ * Remembers the places of a partition's records that were copied, to finish them later. Keeping the records
+ * themselves would be the largest part of what survives young collections.
+ */
+class Receipts {
+  readonly #owners: Finisher[] = [];
+  readonly #slots: number[] = [];
+  readonly #offsets: number[] = [];
+
+  get count(): number {
+    return this.#slots.length;
+  }
+
+  add({ owner, slot, offset }: TakenRecord): void {
+    this.#owners.push(owner);
+    this.#slots.push(slot);
+    this.#offsets.push(offset);
+  }
+
+  finish(): void {
+    this.#slots.forEach((slot, index) => this.#owners[index]?.finish(slot));
+  }
+
+  /** Makes records with the places of the original ones from `events`, their packed copies. */
+  recordsOf({ topic, partition }: Claim, events: readonly PackedRecord[]): TakenRecord[] {
+    return events.flatMap((event, index) => {
+      const owner = this.#owners[index];
+      if (owner === undefined) return [];
+      const place = { topic, partition, offset: this.#offsets[index] ?? NaN, timestampMs: NaN };
+      return recordAt(place, event, owner, this.#slots[index] ?? NaN);
+    });
   }
 }

@@ -1,12 +1,12 @@
 import type { Holding } from '../../kafka/consume/intake-budget.ts';
 import type { WindowLimits } from '../../kafka/consume/window.ts';
 
-/** As much as a window holds of unpacked records. */
+/** The bytes that a window holds of unpacked records. */
 const mostBytes = 4 * 1024 * 1024;
-/** Events of a kilobyte; of smaller ones, their number counts. */
+/** Limits for events of a kilobyte; the number of smaller ones counts. */
 const limits: WindowLimits = { records: 4_096, bytes: mostBytes };
 /**
- * How much one destination may have, as a part of what is left. However many there are that take their time with
+ * The part of what is left that one destination may have. However many there are that take their time with
  * theirs, something is left for the next one: one has a fifth of all, and ten have a fourteenth each.
  */
 const partOfRest = 0.25;
