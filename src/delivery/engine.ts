@@ -41,7 +41,7 @@ export interface EngineDeps {
   readonly clock: SteadyClock;
   /** Uniform in [0, 1). */
   readonly random: () => number;
-  /** Of the time since it was last asked, the share in which this process had something to do. */
+  /** The share of the time since the last call in which this process had something to do. */
   readonly busyShare: () => number;
   readonly sender: Sender;
   readonly sink: DisposalDeps['sink'];
@@ -82,10 +82,10 @@ export class DeliveryEngine {
   readonly #held: HeldForConfig;
   readonly #waitingLater: WaitingByDestination;
   readonly #watch: DestinationWatch;
-  /** What this worker knows of each destination. */
+  /** This worker's reports on each destination. */
   readonly reports: DestinationReports;
   readonly heldUp: HeldUp = new HeldUp();
-  /** What came after `stop`. */
+  /** Records that came after `stop`. */
   #tooLate: Pick<Job, 'claim' | 'record'>[] = [];
   #tickTimer: Timer;
   #stopped = false;
@@ -408,7 +408,7 @@ export class DeliveryEngine {
   }
 
   /**
-   * Whether the whole config topic was read and ends before the offset that the router saw: then the topic
+   * The whole config topic was read and ends before the offset that the router saw: then the topic
    * was created again. Freshness may be two seconds old, so only a job that has waited for longer shows that.
    */
   #isConfigReset(job: Job): boolean {
@@ -434,7 +434,7 @@ export class DeliveryEngine {
     for (const id of this.#lanes.sweep(this.#deps.clock.steadyNow())) this.#watch.forget(id);
   };
 
-  /** Whether a lane that is behind may be so by itself. Where this worker is, putting off would add to its work. */
+  /** A lane that is behind may be so by itself. If this worker is behind, putting off would add to its work. */
   #areLanesCompared(): boolean {
     const hasTimeLeft = this.#deps.busyShare() < fullyBusy;
     return hasTimeLeft && !this.#pool.isRampingUp && this.#known.areSeveral;

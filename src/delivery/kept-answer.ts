@@ -1,8 +1,8 @@
 import { shortened } from '../event/last-answer.ts';
 
-/** What is kept of an answer that is no delivery, for people. */
+/** The part of an answer that is no delivery which is kept, for people. */
 export interface KeptAnswer {
-  /** How its body begins; absent: it has none, or none is kept. */
+  /** The beginning of its body; absent: it has none, or none is kept. */
   readonly body?: Buffer;
   /** The body went on. */
   readonly isCut: boolean;

@@ -11,16 +11,16 @@ export interface Delivered {
   readonly kind: 'delivered';
   /** Status of the endpoint's answer, as everywhere here. */
   readonly status?: number;
-  /** What was wrong with the answer. */
+  /** The fault of the answer, if it had one. */
   readonly detail?: string;
 }
 
 export interface Retryable {
   readonly kind: 'retryable';
   readonly cause: RetryCause;
-  /** What exactly went wrong, for people. */
+  /** The failure in words, for people. */
   readonly detail: string;
-  /** How long the endpoint asked to be left alone. */
+  /** The time for which the endpoint asked to be left alone. */
   readonly retryAfterMs?: number;
   readonly status?: number;
   readonly answer?: KeptAnswer;
@@ -38,7 +38,7 @@ export interface Permanent {
   readonly answer?: KeptAnswer;
 }
 
-/** What people and the topic `attempts` are told of a try. */
+/** The words for a try in messages and in the topic `attempts`. */
 export const outcomeNames: Readonly<Record<Outcome['kind'], 'delivered' | 'failed' | 'refused'>> = {
   delivered: 'delivered',
   retryable: 'failed',
@@ -206,7 +206,7 @@ const wantCodes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a try failed because this machine lacked a resource.
+ * The code says that a try failed because this machine lacked a resource.
  * @param address the address to be connected to, if any
  */
 export function isOurWant(code: string, address = ''): boolean {
@@ -248,7 +248,7 @@ const explanations: Readonly<Record<string, string>> = {
 export const addressRefusedCode = 'ERR_ADDRESS_REFUSED';
 
 /**
- * How far a try came: no connection yet; a connection, of which TLS may still be missing; or the head of an
+ * The progress of a try: no connection yet; a connection, of which TLS may still be missing; or the head of an
  * answer was read, so the other side speaks HTTP.
  */
 export type Progress = 'unreached' | 'reached' | 'answering';
@@ -273,14 +273,14 @@ function causeOfCode(code: string): RetryCause {
   return causesByCode[code] ?? 'other';
 }
 
-/** Whether the other side closed the connection, as it does with one that was idle for too long. */
+/** The other side closed the connection, as it does with one that was idle for too long. */
 export function isConnectionLoss(error: unknown): boolean {
   return connectionLossCodes.has(describe(error).code);
 }
 
 const connectionLossCodes: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
-/** Whether what came is not HTTP, or has too many headers. */
+/** The bytes that came are not HTTP, or have too many headers. */
 export function isNotHttp(error: unknown): boolean {
   const { name, code } = describe(error);
   return name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW';
@@ -310,7 +310,7 @@ function perAddress(error: unknown): readonly unknown[] {
 }
 
 /**
- * Of an error's text, which is stored with each attempt. Node names every host of a certificate that is for
+ * The most that is kept of an error's text, which is stored with each attempt. Node names every host of a certificate that is for
  * others, and a certificate may have a thousand.
  */
 const mostMessageCharacters = 300;
@@ -364,7 +364,7 @@ function weight({ cause, unreached }: Retryable): number {
 }
 
 /**
- * What an outcome shows about the endpoint: a refusal of the event shows that it is alive, a local shortage shows
+ * The condition of the endpoint that an outcome shows: a refusal of the event shows that it is alive, a local shortage shows
  * nothing.
  */
 export function conditionShownBy(outcome: Outcome): EndpointCondition {

@@ -36,7 +36,7 @@ export interface AttemptContext {
   readonly clock: SteadyClock;
   readonly deadlines: Deadlines;
   readonly connector: Connector;
-  /** Of the body of an answer that is no success. */
+  /** The most bytes that are kept of the body of an answer that is no success. */
   readonly keptAnswerBytes: number;
   /** Sends the request once more, on a new connection. */
   sendAgain(attempt: HttpAttempt): void;
@@ -65,7 +65,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   #hasAnswerBegun = false;
   #interimAnswers = 0;
   #status = 0;
-  /** Of an answer that is no success. */
+  /** The headers of an answer that is no success. */
   #headers: Headers | undefined = undefined;
   #readBytes = 0;
   /** The beginning of that answer's body. */

@@ -16,7 +16,7 @@ import type { Sender, Sending } from '../sender.ts';
 const maxHeadBytes = 24_576;
 
 export interface HttpSenderOptions extends ConnectorOptions {
-  /** Of the body of an answer that is no success; 2 KB by default. */
+  /** The most bytes that are kept of the body of an answer that is no success; 2 KB by default. */
   readonly keptAnswerBytes?: number;
 }
 
@@ -99,7 +99,7 @@ export interface SenderSettings {
   readonly timeoutMs: number;
   /** Networks in CIDR notation that requests may reach although they are not public. */
   readonly allowNetworks: readonly string[];
-  /** As `DELIVERY_ANSWER_BYTES`. */
+  /** The value of `DELIVERY_ANSWER_BYTES`. */
   readonly keptAnswerBytes?: number;
 }
 
