@@ -1,9 +1,8 @@
 import type { Clock, Timer } from '../ops/clock.ts';
-import { takeDown } from './held-record.ts';
-import type { HeldRecord } from './held-record.ts';
 import type { Claim, TakenRecord } from './job.ts';
 import { RecalledRecords } from './recalled-records.ts';
-import { WaitingRecords } from './waiting-records.ts';
+import { takeDown, WaitingRecords } from './waiting-records.ts';
+import type { HeldRecord } from './waiting-records.ts';
 
 /** Longer timers are split, so that a clock that was set, or a suspended machine, is noticed in time. */
 const maxTimerMs = 60_000;
@@ -28,7 +27,7 @@ export interface DueGateOptions {
   readonly onDue: Pass;
   /** Gets recalled records that go before their time. */
   readonly onRecalled: Pass;
-  /** Whether the destination's lane takes a recalled record of the partition now. */
+  /** The destination's lane takes a recalled record of the partition now. */
   readonly mayGo: (destinationId: string, claim: Claim) => boolean;
   /** The offset of the partition before which some records are recalled. */
   readonly recalledBefore: (claim: Claim) => number;
@@ -104,7 +103,7 @@ export class DueGate {
     this.#recalled.release(claim);
   }
 
-  /** How many records wait, by topic. */
+  /** The number of records that wait, by topic. */
   waiting(): Map<string, number> {
     const topics = new Map<string, number>();
     for (const [{ topic }, { size }] of this.#all())

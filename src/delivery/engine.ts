@@ -11,7 +11,6 @@ import type { DisposalDeps, DisposalTopics } from './disposal.ts';
 import { Reachability } from './reachability.ts';
 import { HeldForConfig } from './held-for-config.ts';
 import { DueGate } from './due-gate.ts';
-import { dueTimeMs } from './due-time.ts';
 import type { DeliveryEvents } from './events.ts';
 import { Fencing } from './fencing.ts';
 import { Job, releaseRevoked } from './job.ts';
@@ -26,7 +25,7 @@ import type { EngineState } from './metrics.ts';
 import { circumstances } from './retry-policy.ts';
 import type { RetryPolicy } from './retry-policy.ts';
 import type { Sender } from './sender.ts';
-import { isRecalled, readTaken, waitingOf } from './taken.ts';
+import { dueTimeMs, isRecalled, readTaken, waitingOf } from './taken.ts';
 import { DestinationReports } from './status/destination-reports.ts';
 import { DestinationWatch, isPlain } from './status/destination-watch.ts';
 import { HeldUp } from './status/objective.ts';
@@ -271,7 +270,7 @@ export class DeliveryEngine {
     return { ...this.#lanes.count(), inFlight: this.#pool.taken, tiers, isCutOff };
   }
 
-  /** What waits for its turn, in no order. */
+  /** All jobs that wait for their turn, in no order. */
   *waiting(): Generator<Job, void, undefined> {
     yield* this.#held.all();
     for (const lane of this.#lanes.all.values()) yield* lane.waiting.all();
@@ -282,7 +281,7 @@ export class DeliveryEngine {
     if (taken !== undefined) this.#place(taken);
   }
 
-  /** What was held. */
+  /** Reads a record again that the gate has held. */
   #takeBack(record: TakenRecord, claim: Claim, heldUntilMs: number): Job | Bundle | undefined {
     const taken = this.#read(record, claim);
     if (taken !== undefined) this.#waitingLater.left(claim, waitingOf(taken), heldUntilMs);
@@ -309,7 +308,7 @@ export class DeliveryEngine {
     return undefined;
   }
 
-  /** Where a newer release wrote it, nobody can tell when it is due: it stays for its tier's whole delay. */
+  /** A record of a newer release stays for its tier's whole delay, because nobody can tell when it is due. */
   #unreadable(record: TakenRecord, claim: Claim): void {
     const dueMs = isFromNewerRelease(record.headers[envelopeHeader])
       ? dueTimeMs({ dueMs: Infinity }, record, this.#deps)

@@ -1,6 +1,6 @@
-import type { HeldRecord } from './held-record.ts';
 import type { Claim } from './job.ts';
 import { WaitingRecords } from './waiting-records.ts';
+import type { HeldRecord } from './waiting-records.ts';
 
 /** Records that an operator has recalled, by destination: they wait for their lane, and for their time at the latest. */
 export class RecalledRecords {
