@@ -100,7 +100,7 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   },
   'gate-forgets-one': {
     says: 'The gate of the retry topics forgot the last record but one of a partition.',
-    file: 'src/delivery/due-gate.ts',
+    file: 'src/delivery/waiting-records.ts',
     find: 'if (heap.length > 0) this.#sink(last);',
     replace: 'if (heap.length > 1) this.#sink(last);',
   },
@@ -198,7 +198,7 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'unpacked-by-anybody': {
     says: 'Bundles of slow destinations took all that may be unpacked of a partition, and those of others waited for minutes.',
     file: 'src/delivery/lane/admission.ts',
-    find: ' || claim.unpackedBytes.areTooManyOf(header.destinationId)',
+    find: ' || claim.unpackedBytes.areTooManyOf(destinationId)',
     replace: '',
   },
   'refused-without-pause': {
@@ -252,8 +252,8 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'keeps-for-a-pause-that-is-over': {
     says: 'A worker that heard of a pause and of its end at once moved what waited to where nobody looked for it any more.',
     file: 'src/resources/pauses/pauses.ts',
-    find: 'if (follower.isFresh()) changed(id);\n      else changedLate(id);',
-    replace: 'changed(id);',
+    find: 'if (table.isFresh()) listener(id);\n        // It rejects when it is stopped.\n        else if (late.add(id).size === 1) table.caughtUp().then(tellLate, () => undefined);',
+    replace: 'listener(id);',
   },
   'leader-vouches-for-itself': {
     says: 'A worker that was cut off together with one broker believed it that nothing was new, and sent events of users who had been deleted elsewhere.',
