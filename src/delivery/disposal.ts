@@ -28,7 +28,7 @@ import { EventPacker } from './packing.ts';
 import type { PackedRecord } from './packing.ts';
 import type { Permanent, Retryable } from './outcome.ts';
 import type { Later, RetryPolicy } from './retry-policy.ts';
-import type { HeldUp } from './status/objective.ts';
+import type { Spells } from './status/objective.ts';
 import type { Ending, GiveUp, PutOff } from './verdict.ts';
 
 export interface DisposalTopics {
@@ -49,7 +49,7 @@ export interface DisposalDeps {
   readonly partitionKeyOf: (destinationId: string) => string | undefined;
   readonly policy: Pick<RetryPolicy, 'tiersMs'>;
   readonly events: DeliveryEvents;
-  readonly heldUp: Pick<HeldUp, 'explainsDelivery'>;
+  readonly spells: Pick<Spells, 'explainsDelivery'>;
   readonly clock: SteadyClock;
   readonly paused: Pick<FollowedPauses, 'has' | 'isFresh'>;
   /** The job's copy among the kept events may never be looked for. */
@@ -77,7 +77,7 @@ export class Disposal {
   readonly #tiersMs: readonly number[];
   readonly #partitionKeyOf: DisposalDeps['partitionKeyOf'];
   readonly #events: DeliveryEvents;
-  readonly #heldUp: DisposalDeps['heldUp'];
+  readonly #spells: DisposalDeps['spells'];
   readonly #clock: SteadyClock;
   readonly #paused: DisposalDeps['paused'];
   readonly #onForgotten: DisposalDeps['onForgotten'];
@@ -87,13 +87,13 @@ export class Disposal {
   #closed = false;
 
   constructor(deps: DisposalDeps) {
-    const { sink, topics, policy, partitionKeyOf, events, heldUp, clock } = deps;
+    const { sink, topics, policy, partitionKeyOf, events, spells, clock } = deps;
     this.#sink = sink;
     this.#topics = topics;
     this.#tiersMs = policy.tiersMs;
     this.#partitionKeyOf = partitionKeyOf;
     this.#events = events;
-    this.#heldUp = heldUp;
+    this.#spells = spells;
     this.#clock = clock;
     this.#paused = deps.paused;
     this.#onForgotten = deps.onForgotten;
@@ -124,7 +124,7 @@ export class Disposal {
   carryOut(job: Job, ending: Ending): void {
     switch (ending.kind) {
       case 'finish':
-        this.#events.delivered(job, this.#heldUp);
+        this.#events.delivered(job, this.#spells);
         job.record.finish();
         break;
       case 'drop':

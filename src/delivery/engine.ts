@@ -9,7 +9,7 @@ import { Bundle } from './bundle/bundle.ts';
 import { Disposal } from './disposal.ts';
 import type { DisposalDeps, DisposalTopics } from './disposal.ts';
 import { Reachability } from './reachability.ts';
-import { HeldForConfig } from './held-for-config.ts';
+import { AwaitingConfig } from './awaiting-config.ts';
 import { DueGate } from './due-gate.ts';
 import type { DeliveryEvents } from './events.ts';
 import { Fencing } from './fencing.ts';
@@ -28,7 +28,7 @@ import type { Sender } from './sender.ts';
 import { dueTimeMs, isRecalled, readTaken, waitingOf } from './taken.ts';
 import { DestinationReports } from './status/destination-reports.ts';
 import { DestinationWatch, isPlain } from './status/destination-watch.ts';
-import { HeldUp } from './status/objective.ts';
+import { Spells } from './status/objective.ts';
 import { WaitingByDestination } from './status/waiting-later.ts';
 import { SlotPool } from './lane/slot-pool.ts';
 import { decide, decideOnBundle, isEnding, unreadableDeferral } from './verdict.ts';
@@ -78,12 +78,12 @@ export class DeliveryEngine {
   readonly #shares = new WorkShares();
   readonly #reachability: Reachability;
   readonly #lanes: Lanes;
-  readonly #held: HeldForConfig;
+  readonly #awaitingConfig: AwaitingConfig;
   readonly #waitingLater: WaitingByDestination;
   readonly #watch: DestinationWatch;
   /** This worker's reports on each destination. */
   readonly reports: DestinationReports;
-  readonly heldUp: HeldUp = new HeldUp();
+  readonly spells: Spells = new Spells();
   /** Records that came after `stop`. */
   #tooLate: Pick<Job, 'claim' | 'record'>[] = [];
   #tickTimer: Timer;
@@ -95,7 +95,7 @@ export class DeliveryEngine {
     this.#lanes = new Lanes(deps.clock.steadyNow());
     this.#disposal = new Disposal({
       ...deps,
-      heldUp: this.heldUp,
+      spells: this.spells,
       partitionKeyOf: (id) => {
         const destination = deps.destinations.destination(id);
         return destination === undefined ? undefined : partitionKeyOf(destination);
@@ -137,7 +137,7 @@ export class DeliveryEngine {
     this.#waitingLater = new WaitingByDestination((topic) => deps.topics.retryTierMs(topic) ?? 0);
     this.#watch = new DestinationWatch({
       clock: deps.clock,
-      heldUp: this.heldUp,
+      spells: this.spells,
       waitingLater: (id) => this.#waitingLater.eventsOf(this.#known.identityOf(id)),
       isUnreadable: (id) => deps.destinations.isUnreadable(id),
       onChange: (change) => {
@@ -151,7 +151,7 @@ export class DeliveryEngine {
       waitingLater: this.#waitingLater,
       uidOf: (id) => deps.destinations.uidOf(id),
     });
-    this.#held = new HeldForConfig(deps.clock, (job) => this.#admit(job));
+    this.#awaitingConfig = new AwaitingConfig(deps.clock, (job) => this.#admit(job));
     this.#laneContext = {
       ...deps,
       disposal: this.#disposal,
@@ -184,7 +184,7 @@ export class DeliveryEngine {
       this.#gate.release(claim);
       this.#waitingLater.released(claim);
     }
-    this.#held.releaseRevoked();
+    this.#awaitingConfig.releaseRevoked();
     this.#tooLate = releaseRevoked(this.#tooLate);
     for (const lane of this.#lanes.all.values()) lane.releaseRevoked();
   }
@@ -246,7 +246,7 @@ export class DeliveryEngine {
     this.#tickTimer.cancel();
     this.#pool.close();
     this.#gate.close();
-    this.#held.releaseAll();
+    this.#awaitingConfig.releaseAll();
     for (const lane of this.#lanes.all.values()) lane.releaseAll();
   }
 
@@ -272,7 +272,7 @@ export class DeliveryEngine {
 
   /** All jobs that wait for their turn, in no order. */
   *waiting(): Generator<Job, void, undefined> {
-    yield* this.#held.all();
+    yield* this.#awaitingConfig.all();
     for (const lane of this.#lanes.all.values()) yield* lane.waiting.all();
   }
 
@@ -354,7 +354,8 @@ export class DeliveryEngine {
 
   /** The job is due. */
   #admitInOrder(job: Job): void {
-    if (this.#held.holds(job.envelope.destinationId) || !this.#admit(job)) this.#held.hold(job);
+    if (this.#awaitingConfig.has(job.envelope.destinationId) || !this.#admit(job))
+      this.#awaitingConfig.add(job);
   }
 
   /** False: this worker has not read the configuration yet that the job waits for, or does not hear of pauses. */
@@ -411,9 +412,9 @@ export class DeliveryEngine {
    * was created again. Freshness may be two seconds old, so only a job that has waited for longer shows that.
    */
   #isConfigReset(job: Job): boolean {
-    const { heldSinceMs } = job;
-    if (heldSinceMs === undefined || !this.#deps.destinations.isFresh()) return false;
-    return this.#deps.clock.steadyNow() - heldSinceMs > configResetMs;
+    const { awaitsConfigSinceMs } = job;
+    if (awaitsConfigSinceMs === undefined || !this.#deps.destinations.isFresh()) return false;
+    return this.#deps.clock.steadyNow() - awaitsConfigSinceMs > configResetMs;
   }
 
   readonly #tick = (): void => {

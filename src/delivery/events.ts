@@ -31,7 +31,7 @@ import { outcomeLabel, reasonLabel } from './labels.ts';
 import { conditionShownBy } from './outcome.ts';
 import type { Outcome, Retryable } from './outcome.ts';
 import type { DeferralCause, Later } from './retry-policy.ts';
-import type { HeldUp } from './status/objective.ts';
+import type { Spells } from './status/objective.ts';
 import type { StateChange } from './status/standing.ts';
 import type { GiveUp, PutOff } from './verdict.ts';
 
@@ -71,15 +71,15 @@ export class DeliveryEvents {
     this.#journal = journal;
   }
 
-  /** @param heldUp tells whether the destination itself made it late */
+  /** @param spells tell whether the destination itself made it late */
   delivered(
     job: Pick<Job, 'envelope' | 'hasReturned'>,
-    heldUp: Pick<HeldUp, 'explainsDelivery'>,
+    spells: Pick<Spells, 'explainsDelivery'>,
   ): void {
     this.#metrics.delivered += 1;
     const nowMs = this.#clock.now();
     const ageMs = nowMs - job.envelope.appendTimeMs;
-    this.#metrics.ageSeconds[pathOf(job, heldUp, nowMs)].observe(ageMs / 1_000);
+    this.#metrics.ageSeconds[pathOf(job, spells, nowMs)].observe(ageMs / 1_000);
   }
 
   requestEnded(job: Job, endpoint: Endpoint, outcome: Outcome, tookMs: number): void {
@@ -303,14 +303,14 @@ export class DeliveryEvents {
 
 function pathOf(
   { envelope, hasReturned }: Pick<Job, 'envelope' | 'hasReturned'>,
-  heldUp: Pick<HeldUp, 'explainsDelivery'>,
+  spells: Pick<Spells, 'explainsDelivery'>,
   nowMs: number,
 ): DeliveryPath {
   const { destinationId, appendTimeMs, redrivenMs, isSync } = envelope;
   if (isSync === true) return 'sync';
   if (hasReturned || redrivenMs !== undefined) return 'detour';
   const isLate = nowMs - appendTimeMs > objectiveMs;
-  if (isLate && heldUp.explainsDelivery(destinationId, appendTimeMs, nowMs)) return 'detour';
+  if (isLate && spells.explainsDelivery(destinationId, appendTimeMs, nowMs)) return 'detour';
   return 'straight';
 }
 

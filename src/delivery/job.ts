@@ -99,7 +99,7 @@ export class Job implements Sending {
    * The time, by the steady clock, since which the job waits for a configuration as new as the one that the router
    * had seen.
    */
-  heldSinceMs: number | undefined = undefined;
+  awaitsConfigSinceMs: number | undefined = undefined;
   keeper: JobKeeper | undefined = undefined;
   endpoints: readonly Endpoint[] = [];
   headers: readonly string[] = noHeaders;

@@ -223,7 +223,7 @@ function* overdueByTopic(
   loops: readonly ConsumeLoop[],
 ): Generator<readonly [string, number]> {
   const nowMs = clock.now();
-  const waiting = overdueAmong(engine.waiting(), engine.heldUp, nowMs);
+  const waiting = overdueAmong(engine.waiting(), engine.spells, nowMs);
   for (const [topic, unread] of unreadBefore(loops, nowMs - objectiveMs, nowMs))
     if (topology.retryTierMs(topic) === undefined)
       yield [topic, overdueInAll(waiting.get(topic), unread)];

@@ -6,7 +6,7 @@ import { outcomeLabel, outcomeLabels, reasonLabels } from '../../src/delivery/la
 import { DeliveryMetrics, exposeFailing, exposeState } from '../../src/delivery/metrics.ts';
 import type { DestinationState } from '../../src/event/destination-state.ts';
 import { outcomeOfStatus } from '../../src/delivery/outcome.ts';
-import { HeldUp } from '../../src/delivery/status/objective.ts';
+import { Spells } from '../../src/delivery/status/objective.ts';
 import type { Standing } from '../../src/delivery/status/standing.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { add } from '../../src/ops/metrics.ts';
@@ -147,11 +147,11 @@ test('a delivery is straight if its event had not failed, was not put off and no
     appendTimeMs,
     attempts: 0,
   };
-  const heldUp = new HeldUp();
-  events.delivered({ envelope, hasReturned: false }, heldUp);
-  events.delivered({ envelope: { ...envelope, appendTimeMs: 0 }, hasReturned: true }, heldUp);
+  const spells = new Spells();
+  events.delivered({ envelope, hasReturned: false }, spells);
+  events.delivered({ envelope: { ...envelope, appendTimeMs: 0 }, hasReturned: true }, spells);
   const redriven = { ...envelope, appendTimeMs: 0, redrivenMs: appendTimeMs };
-  events.delivered({ envelope: redriven, hasReturned: false }, heldUp);
+  events.delivered({ envelope: redriven, hasReturned: false }, spells);
   const text = await registry.metrics();
   assert.match(text, /_bucket\{le="60",path="straight"\} 1$/m);
   assert.match(text, /_count\{path="straight"\} 1$/m);

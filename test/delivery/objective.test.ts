@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { deliveryPaths, type DeliveryPath } from '../../src/delivery/metrics.ts';
 import {
-  HeldUp,
+  Spells,
   overdueAmong,
   overdueInAll,
   type Overdue,
@@ -25,7 +25,7 @@ function lateDeliveries({ metrics }: SimulatedWorld): Record<DeliveryPath, numbe
 }
 
 function overdueIn({ engine, clock }: SimulatedWorld): Record<string, Overdue> {
-  return Object.fromEntries(overdueAmong(engine.waiting(), engine.heldUp, clock.now()));
+  return Object.fromEntries(overdueAmong(engine.waiting(), engine.spells, clock.now()));
 }
 
 test('what waits for this worker for more than a minute is overdue, and late once it is delivered', async () => {
@@ -154,10 +154,10 @@ test('what is not read yet is divided as what has been read', () => {
 });
 
 test('a spell is forgotten when it explains nothing any more', () => {
-  const heldUp = new HeldUp();
-  heldUp.seen('crm', 0, minuteMs);
-  heldUp.tick(11 * minuteMs - 1);
-  assert.equal(heldUp.explains('crm', 0, 2 * minuteMs), true);
-  heldUp.tick(11 * minuteMs + 1);
-  assert.equal(heldUp.explains('crm', 0, 2 * minuteMs), false);
+  const spells = new Spells();
+  spells.seen('crm', 0, minuteMs);
+  spells.tick(11 * minuteMs - 1);
+  assert.equal(spells.explains('crm', 0, 2 * minuteMs), true);
+  spells.tick(11 * minuteMs + 1);
+  assert.equal(spells.explains('crm', 0, 2 * minuteMs), false);
 });

@@ -3,7 +3,7 @@ import { settledMs } from '../../event/destination-health.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Endpoint } from '../lane/endpoint.ts';
 import type { Lane } from '../lane/lane.ts';
-import type { HeldUp } from './objective.ts';
+import type { Spells } from './objective.ts';
 import { standingOf } from './standing.ts';
 import type { DestinationFacts, Standing, StateChange, SwitchedOff, UrlFacts } from './standing.ts';
 
@@ -11,7 +11,7 @@ export interface DestinationWatchOptions {
   readonly clock: Clock;
   readonly onChange: (change: StateChange) => void;
   /** Learns when a destination holds its own events up. */
-  readonly heldUp: Pick<HeldUp, 'seen' | 'tick'>;
+  readonly spells: Pick<Spells, 'seen' | 'tick'>;
   /** Events of the destination that wait in retry topics. */
   readonly waitingLater: (destinationId: string) => number;
   readonly isUnreadable: (destinationId: string) => boolean;
@@ -69,9 +69,9 @@ export class DestinationWatch {
   /** Must be called about once a second, before `look` is called for each lane. */
   tick(): void {
     this.#lines = 0;
-    const { clock, heldUp, isUnreadable, waitingLater } = this.#options;
+    const { clock, spells, isUnreadable, waitingLater } = this.#options;
     const nowMs = clock.now();
-    heldUp.tick(nowMs);
+    spells.tick(nowMs);
     for (const [id, watched] of this.#watched) {
       const { configured } = watched.facts;
       if (configured === 'unreadable' && !isUnreadable(id)) this.#configured(id, 'enabled');
@@ -90,7 +90,7 @@ export class DestinationWatch {
     const facts = factsOf(lane);
     const { looks, state, sinceMs } = this.#judge(id, facts, lane.endpoints.all, lane.waiting.size);
     if (holdsUp(looks, facts, lane))
-      this.#options.heldUp.seen(id, isTrouble(state) ? sinceMs : nowMs, nowMs);
+      this.#options.spells.seen(id, isTrouble(state) ? sinceMs : nowMs, nowMs);
   }
 
   /** An event cannot be sent because the destination's secrets cannot be decrypted. */

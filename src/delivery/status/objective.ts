@@ -16,7 +16,7 @@ const forgottenAfterMs = 10 * 60_000;
  * The times when destinations held their own events up: they failed, asked to be left alone, were slow, or took less than
  * they got. An event that was late because of that is not late because of Postrider.
  */
-export class HeldUp {
+export class Spells {
   readonly #spells = new Map<string, Spell>();
 
   /** The destination holds its events up now, and has done so since `sinceMs`. */
@@ -65,7 +65,7 @@ export interface Overdue {
  */
 export function overdueAmong(
   waiting: Iterable<Job>,
-  heldUp: Pick<HeldUp, 'explains'>,
+  spells: Pick<Spells, 'explains'>,
   nowMs: number,
 ): Map<string, Overdue> {
   const byTopic = new Map<string, Overdue>();
@@ -77,7 +77,7 @@ export function overdueAmong(
     const isOthers =
       isSync === true ||
       redrivenMs !== undefined ||
-      heldUp.explains(destinationId, appendTimeMs, nowMs);
+      spells.explains(destinationId, appendTimeMs, nowMs);
     if (isOthers) overdue.others += 1;
     else overdue.ours += 1;
   }

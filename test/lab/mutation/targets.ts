@@ -6,7 +6,7 @@ import type { Mutant } from './operators.ts';
 export const root: string = fileURLToPath(new URL('../../../', import.meta.url));
 
 const targets = [
-  'src/delivery/{engine,disposal,verdict,due-gate,taken,waiting-records,held-for-config,fencing,retry-policy,packing}.ts',
+  'src/delivery/{engine,disposal,verdict,due-gate,taken,waiting-records,awaiting-config,fencing,retry-policy,packing}.ts',
   'src/delivery/{bundle,lane}/*.ts',
   'src/kafka/{fetch,consume,follow,produce}/*.ts',
   'src/kafka/cluster/latest-metadata.ts',

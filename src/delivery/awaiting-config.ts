@@ -9,7 +9,7 @@ const pollMs = 50;
  * Events of destinations whose configuration this worker has not read as far as the router had. Later events
  * for the same destination wait behind them, so that nothing overtakes an older event of its user.
  */
-export class HeldForConfig {
+export class AwaitingConfig {
   readonly #clock: SteadyClock;
   readonly #admit: (job: Job) => boolean;
   readonly #byDestination = new Map<string, Job[]>();
@@ -22,7 +22,7 @@ export class HeldForConfig {
   }
 
   /** An event that comes for the destination has to wait behind others. */
-  holds(destinationId: string): boolean {
+  has(destinationId: string): boolean {
     return this.#byDestination.size > 0 && this.#byDestination.has(destinationId);
   }
 
@@ -30,8 +30,8 @@ export class HeldForConfig {
     for (const jobs of this.#byDestination.values()) yield* jobs;
   }
 
-  hold(job: Job): void {
-    job.heldSinceMs = this.#clock.steadyNow();
+  add(job: Job): void {
+    job.awaitsConfigSinceMs = this.#clock.steadyNow();
     const { destinationId } = job.envelope;
     const jobs = this.#byDestination.get(destinationId);
     if (jobs === undefined) this.#byDestination.set(destinationId, [job]);
