@@ -208,10 +208,6 @@ for (const [user, { reads, writes, groups: joined }] of Object.entries(work)) {
   });
 }
 
-test('the router may ask what the workers can read', () => {
-  assert.deepEqual(granted('router', 'group', 'Describe', groups), [topology.groups.delivery]);
-});
-
 test('audience syncs may write in the transactions of any audience', () => {
   const transactions = [topology.audienceTransaction('big-spenders', 11)];
   assert.deepEqual(
