@@ -61,7 +61,7 @@ test('each field that differs is shown as it is and as it would be, and the exit
   name: "Shop" → "Web shop"
   writeKeys: "(1 key, not shown)" → "(2 keys, not shown)"
 create Source app
-update Destination crm
+update Destination crm (X-Signature has room for one secret: the new one counts at once)
   webhooks[0].url: (secret) changed
   webhooks[0].headers.Authorization: (secret) changed
   webhooks[1]: not set → {"url":"https://f.test/?(not shown)","headers":{"X-Key":"(set, not shown)"}}
@@ -88,7 +88,7 @@ test('for programs, the same in JSON and YAML, without what is the same', async 
           { path: 'sharedSecret', secret: true },
           { path: 'rateLimit', before: '100/s', after: null },
         ],
-        note: null,
+        note: 'X-Signature has room for one secret: the new one counts at once',
       },
     ],
   };

@@ -184,8 +184,9 @@ async function useConsole(url: string): Promise<void> {
   const api = `${url}/api/v1`;
   const { csrf } = (await (await fetch(`${api}/session`)).json()) as { csrf: string };
   const headers = { 'content-type': 'application/json', 'x-csrf-token': csrf };
-  const post = async (path: string): Promise<{ id?: string }> => {
-    const answer = await fetch(api + path, { method: 'POST', headers, body: '{}' });
+  const post = async (path: string, sent: object = {}): Promise<{ id?: string }> => {
+    const body = JSON.stringify(sent);
+    const answer = await fetch(api + path, { method: 'POST', headers, body });
     assert.equal(answer.status, 200, path);
     return (await answer.json()) as { id?: string };
   };
@@ -201,7 +202,8 @@ async function useConsole(url: string): Promise<void> {
   await post('/destinations/taking/test');
   await post('/destinations/resting/pause');
   await done((await post('/destinations/resting/resume')).id);
-  await done((await post('/redrives')).id);
+  await post('/destinations/resting/retry');
+  await done((await post('/redrives', { all: true })).id);
   const { stdout } = await run('operator', ['attempts', '--since', '1h', '-o', 'json']);
   const ids = new Set([...stdout.matchAll(/"messageId":"([^"]+)"/g)].map(([, id = '']) => id));
   for (const id of ids)
