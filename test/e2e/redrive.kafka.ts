@@ -278,17 +278,20 @@ test('a destination that has the id of a deleted one gets neither what waits nor
   await apply(destination);
   status = 200;
   roles = [router, await postrider.start('delivery', patient)];
-  const [waited] = await eventually(async () => {
+  // Twice, if the worker was killed before it had committed that the event waits elsewhere.
+  const waited = await eventually(async () => {
     const found = await letters('m-waits');
-    assert.equal(found.length, 1);
+    assert.ok(found.length > 0);
     return found;
   });
-  assert.equal(waited?.reason, 'destination-deleted');
+  for (const { reason } of waited) assert.equal(reason, 'destination-deleted');
 
-  const ofSecond = (): (string | string[] | undefined)[] =>
-    arrivals
+  const ofSecond = (): (string | string[] | undefined)[] => {
+    const ids = arrivals
       .filter(({ path }) => path === '/second')
       .map(({ headers }) => headers['idempotency-key']);
+    return [...new Set(ids)];
+  };
   const redrive = ['dead-letters', 'redrive', '--destination', 'crm'];
   const refused = await postrider.run([...redrive, '--reason', 'http-4xx,destination-deleted']);
   assert.match(refused.stdout, /^0 events sent again/m);
