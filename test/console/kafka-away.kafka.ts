@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { chromium } from 'playwright-core';
 import type {
   AttemptRow,
   AuditEntry,
@@ -14,7 +15,9 @@ import type {
 } from '../../src/console/api/model.ts';
 import { startBrokers } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
+import { testNeeding } from '../harness/needs-program.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
+import { programs } from '../harness/programs.ts';
 import { attemptLine, attemptsRecord, topologyOf, write } from './records.ts';
 
 /** A broker of its own, which is killed. */
@@ -128,3 +131,43 @@ test('while Kafka is away the console shows what it knows, does nothing late, an
     assert.deepEqual(await concerns(), ['no-worker']);
   });
 });
+
+testNeeding(
+  [programs.chromium],
+  'within ten seconds the first screen says that Kafka or the workers are away and what to do, and no longer once they are back',
+  async (executablePath) => {
+    let delivery = await postrider.start('delivery');
+    const browser = await chromium.launch({
+      executablePath,
+      args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'],
+    });
+    try {
+      const page = await browser.newPage();
+      await page.goto(`${running.consoleUrl}/`);
+      await page.getByRole('link', { name: 'CRM', exact: true }).waitFor();
+      const banners = page.locator('.note-bad');
+      const says = async (cause: string, advice: string): Promise<void> => {
+        const banner = banners.filter({ hasText: cause }).filter({ hasText: advice });
+        await banner.waitFor({ timeout: 10_000 });
+      };
+      const saysNothing = (): Promise<void> =>
+        eventually(async () => {
+          assert.deepEqual(await banners.allInnerTexts(), []);
+        });
+      await saysNothing();
+
+      await cluster.kill(1);
+      await says('Kafka does not answer the console', 'Check the brokers and the network.');
+      await cluster.start(1);
+      await saysNothing();
+
+      await delivery.kill('SIGTERM');
+      await says('No delivery worker reports', 'Start postrider delivery, or read its log.');
+      delivery = await postrider.start('delivery');
+      await saysNothing();
+    } finally {
+      await browser.close();
+      await delivery.kill('SIGKILL');
+    }
+  },
+);
