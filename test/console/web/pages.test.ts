@@ -148,6 +148,16 @@ visiting(
   },
 );
 
+visiting('the id of a run can be copied from the list of runs', async ({ page, open }) => {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await open('/runs');
+  const row = page.locator('tbody tr').nth(1);
+  await row.getByRole('button', { name: 'Copy the id of the run' }).click();
+  await row.getByRole('status').filter({ hasText: 'Copied' }).waitFor();
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+  assert.equal(copied, busy.runs[1]?.id);
+});
+
 visiting('the configuration comes in pages, by kind and by a search', async ({ page, open }) => {
   await open('/configuration?kind=Destination');
   const rows = page.locator('.resources > li');

@@ -4,6 +4,7 @@ import type { RunRow } from '../../api/run-model.ts';
 import { withQuery } from '../api.ts';
 import { count } from '../format.ts';
 import { urlOf } from '../navigation.ts';
+import { Copy } from '../parts/copy.tsx';
 import { Data, Id, Time, Who } from '../parts/data.tsx';
 import { Nothing, Shown } from '../parts/notes.tsx';
 import { PageHead } from '../parts/page.tsx';
@@ -78,15 +79,18 @@ export function RunsPage(): JSX.Element {
 const mostNamed = 5;
 
 function What({ run }: { readonly run: RunRow }): JSX.Element {
-  const { action, destinations = [], chosen } = run;
+  const { id, action, destinations = [], chosen } = run;
   const more = destinations.length - mostNamed;
   return (
     <>
       <strong>{actions[action] ?? action}</strong>
-      {destinations.slice(0, mostNamed).map((id) => (
-        <span class="under" key={id}>
-          <a href={urlOf.destination(id)}>
-            <Id text={id} />
+      <span class="under">
+        <Id text={id} /> <Copy text={id} what="the id of the run" />
+      </span>
+      {destinations.slice(0, mostNamed).map((destination) => (
+        <span class="under" key={destination}>
+          <a href={urlOf.destination(destination)}>
+            <Id text={destination} />
           </a>
         </span>
       ))}
