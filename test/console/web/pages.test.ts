@@ -158,6 +158,27 @@ visiting('the id of a run can be copied from the list of runs', async ({ page, o
   assert.equal(copied, busy.runs[1]?.id);
 });
 
+visiting(
+  'the story of an event that was given up has a button that sends it again, to that destination only',
+  async ({ page, fake, open }) => {
+    const { messageId, user, destinations } = busy.story;
+    const givenUp = destinations.find(({ state }) => state === 'dead-letter');
+    await open(`/events?message=${encodeURIComponent(messageId)}`);
+    await page.getByRole('button', { name: 'Send again…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText(messageId).waitFor();
+    assert.equal(await dialog.getByLabel('Given up in').count(), 0);
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByRole('button', { name: /^Send [\d,]+ events again$/ }).click();
+    await page.getByText(/events were sent again\./).waitFor();
+    const chosen = { destination: givenUp?.destination, message: messageId, user, rate: '100/s' };
+    assert.deepEqual(
+      fake.posted.map(({ path, body }) => [path, body]),
+      [true, false].map((dryRun) => ['/redrives', { ...chosen, dryRun }]),
+    );
+  },
+);
+
 visiting('the configuration comes in pages, by kind and by a search', async ({ page, open }) => {
   await open('/configuration?kind=Destination');
   const rows = page.locator('.resources > li');

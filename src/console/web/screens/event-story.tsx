@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import type { DestinationStory, Story } from '../../api/model.ts';
 import { inOwnZone, zone } from '../format.ts';
 import { urlOf } from '../navigation.ts';
@@ -8,6 +9,7 @@ import type { Shape } from '../parts/glyph.tsx';
 import { Section } from '../parts/page.tsx';
 import { Badge, type Tone } from '../parts/state.tsx';
 import { useSession, useWords } from '../session.ts';
+import { RedriveDialog } from './redrive-dialog.tsx';
 
 type StoryState = DestinationStory['state'];
 
@@ -33,7 +35,13 @@ const receiptLooks = {
   'not-routed-yet': { word: 'Not routed yet', tone: 'warn', shape: 'wait' },
 } as const;
 
-export function EventStory({ story }: { readonly story: Story }): JSX.Element {
+export function EventStory({
+  story,
+  onSentAgain,
+}: {
+  readonly story: Story;
+  readonly onSentAgain: () => void;
+}): JSX.Element {
   const { messageId, user, source, type, event, received, destinations } = story;
   const { role } = useSession();
   const wanting = destinations.filter(({ state }) => state !== 'unwanted');
@@ -52,7 +60,12 @@ export function EventStory({ story }: { readonly story: Story }): JSX.Element {
       <Section title={wanting.length === 1 ? 'One destination' : `${wanting.length} destinations`}>
         <div class="stories">
           {wanting.map((each) => (
-            <OneDestination key={`${each.destination} ${each.uid ?? ''}`} story={each} of={story} />
+            <OneDestination
+              key={`${each.destination} ${each.uid ?? ''}`}
+              story={each}
+              of={story}
+              onSentAgain={onSentAgain}
+            />
           ))}
           {wanting.length === 0 ? <p class="quiet">No destination got it or gets it.</p> : null}
         </div>
@@ -127,11 +140,14 @@ function Fact({
 function OneDestination({
   story,
   of,
+  onSentAgain,
 }: {
   readonly story: DestinationStory;
   readonly of: Story;
+  readonly onSentAgain: () => void;
 }): JSX.Element {
   const { destination, state, at, detail, until, deadline, place, happened } = story;
+  const { role } = useSession();
   const { letter } = useWords();
   const copy = of.copies?.find((each) => each.destination === destination);
   return (
@@ -181,6 +197,9 @@ function OneDestination({
           It lies at <Id text={place} />.
         </p>
       )}
+      {state !== 'dead-letter' || role !== 'operator' ? null : (
+        <SendAgain destination={destination} of={of} onSentAgain={onSentAgain} />
+      )}
       {copy === undefined ? null : (
         <details>
           <summary>Headers and body, as they are sent</summary>
@@ -189,6 +208,40 @@ function OneDestination({
         </details>
       )}
     </article>
+  );
+}
+
+function SendAgain({
+  destination,
+  of: { messageId: message, user },
+  onSentAgain,
+}: {
+  readonly destination: string;
+  readonly of: Story;
+  readonly onSentAgain: () => void;
+}): JSX.Element {
+  const [isSending, setSending] = useState(false);
+  return (
+    <p>
+      <button
+        type="button"
+        onClick={() => {
+          setSending(true);
+        }}
+      >
+        Send again…
+      </button>
+      {isSending ? (
+        <RedriveDialog
+          destination={destination}
+          event={user === null ? { message } : { message, user }}
+          onClose={() => {
+            setSending(false);
+            onSentAgain();
+          }}
+        />
+      ) : null}
+    </p>
   );
 }
 

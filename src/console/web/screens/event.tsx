@@ -134,7 +134,7 @@ function Found({
     <Shown of={story}>
       {(answer) => (
         <>
-          <EventStory story={answer} />
+          <EventStory story={answer} onSentAgain={story.reload} />
           <p class="look-again">
             <button type="button" onClick={story.reload}>
               Look again

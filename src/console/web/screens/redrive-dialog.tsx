@@ -30,6 +30,8 @@ interface Selection {
   readonly destination?: string;
   readonly reason?: string;
   readonly source?: string;
+  readonly message?: string;
+  readonly user?: string;
   readonly since?: string;
   readonly until?: string;
   readonly places?: readonly string[];
@@ -68,6 +70,7 @@ export function RedriveDialog({
   source,
   reason,
   places,
+  event,
   onClose,
 }: {
   readonly of?: keyof typeof kinds;
@@ -76,6 +79,8 @@ export function RedriveDialog({
   readonly reason?: string | undefined;
   /** These letters only. */
   readonly places?: readonly string[] | undefined;
+  /** The letters of this event only, whenever it was given up. */
+  readonly event?: Pick<Selection, 'message' | 'user'> | undefined;
   readonly onClose: () => void;
 }): JSX.Element {
   const { csrf } = useSession();
@@ -109,6 +114,10 @@ export function RedriveDialog({
       void ask({ places, ...how }, true);
       return;
     }
+    if (event !== undefined) {
+      void ask({ ...(destination === undefined ? {} : { destination }), ...event, ...how }, true);
+      return;
+    }
     const since = hours === 'own' ? timeOf(own.from) : isoOf(now - Number(hours) * hourMs);
     // What becomes a dead letter after the preview is not sent again by it.
     const until = (hours === 'own' ? timeOf(own.to) : undefined) ?? isoOf(now);
@@ -124,6 +133,7 @@ export function RedriveDialog({
       true,
     );
   };
+  const hasSpan = places === undefined && event === undefined;
   const { state, found = 0, detail } = count.run ?? {};
   const isCounted = state === 'done';
   const shown = problem ?? (isCounted ? undefined : count.problem);
@@ -134,7 +144,15 @@ export function RedriveDialog({
           counted(places.length, `chosen ${kind.noun}`)
         ) : (
           <>
-            {reason === undefined ? 'All reasons' : <Data text={reason} />}
+            {event !== undefined ? (
+              <>
+                Event <Id text={event.message ?? ''} />
+              </>
+            ) : reason === undefined ? (
+              'All reasons'
+            ) : (
+              <Data text={reason} />
+            )}
             {destination === undefined && source === undefined ? (
               kind.all
             ) : (
@@ -151,7 +169,7 @@ export function RedriveDialog({
       ) : preview === undefined ? (
         <>
           <p>{kind.effect}</p>
-          {places !== undefined ? null : (
+          {!hasSpan ? null : (
             <Chosen
               label={of === 'events' ? 'Given up in' : 'Rejected in'}
               value={hours}
@@ -159,7 +177,7 @@ export function RedriveDialog({
               onChoose={setHours}
             />
           )}
-          {hours !== 'own' || places !== undefined ? null : (
+          {hours !== 'own' || !hasSpan ? null : (
             <>
               <TimeField
                 label="From"
