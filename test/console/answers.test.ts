@@ -94,10 +94,10 @@ test('a destination says until when a former secret signs, and shows none', () =
   } as unknown as Parameters<typeof detailOf>[2];
   const row = { id: 'crm' } as unknown as Parameters<typeof detailOf>[0];
   const view = { ...unseen('crm'), asOf: undefined };
-  const during = detailOf(row, view, live, nowMs);
+  const during = detailOf(row, view, live, 0, nowMs);
   assert.equal(during.formerSecretUntil, '2026-01-31T12:00:31.000Z');
   assert.doesNotMatch(JSON.stringify(during), /f0rmer/);
-  assert.ok(!('formerSecretUntil' in detailOf(row, view, live, nowMs + 1_000)));
+  assert.ok(!('formerSecretUntil' in detailOf(row, view, live, 0, nowMs + 1_000)));
 });
 
 test('bands join steps that came to the same', () => {

@@ -14,7 +14,11 @@ import { keepBounds, usualBounds } from '../../src/console/index/bounds.ts';
 import { openIndexDatabase, type IndexDatabase } from '../../src/console/index/database.ts';
 import { Indexer, type Feed } from '../../src/console/index/indexer.ts';
 import type { OpenIndex } from '../../src/console/index/index.ts';
-import { countLetters, findLetters } from '../../src/console/index/letter-queries.ts';
+import {
+  countLetters,
+  findLetters,
+  openDeadLetters,
+} from '../../src/console/index/letter-queries.ts';
 import { deadLettersAgain } from '../../src/console/index/letters-again.ts';
 import { LastHours } from '../../src/console/index/last-hour.ts';
 import { Pasts } from '../../src/console/index/pasts.ts';
@@ -341,6 +345,7 @@ test('letters that were sent again are counted apart, and say how it ended', asy
     counts.map(({ whose, count, open: never }) => [whose, count, never]),
     [['crm', 6, 1]],
   );
+  assert.deepEqual([...(await openDeadLetters(open))], [['crm', 1]]);
   const { rows } = await findLetters(open, 'dead_letters', { limit: 50 });
   const again = await deadLettersAgain(open, rows);
   const ended = messages.map((_, index) => again.get(`0:${7 + index}`)?.became);

@@ -156,6 +156,7 @@ export function detailOf(
   row: DestinationRow,
   { urls, waiting }: JudgedView,
   { resources, pauses, identityOf }: Pick<LiveState, 'resources' | 'pauses' | 'identityOf'>,
+  openDeadLetters: number,
   nowMs: number,
 ): DestinationDetail {
   const resource = resources.get(`Destination/${row.id}`);
@@ -169,6 +170,7 @@ export function detailOf(
     urls,
     waitingBy: { here: waiting.here, tiers: waiting.tiers, due: waiting.due },
     resource: resource === undefined ? {} : toDocument(resource),
+    openDeadLetters,
     ...(pause === undefined ? {} : { pause: { since: pause.since } }),
     ...(resumedSince === undefined ? {} : { resumedSince }),
     ...(formerSecretUntil === undefined ? {} : { formerSecretUntil }),

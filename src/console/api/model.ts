@@ -167,6 +167,8 @@ export interface DestinationDetail extends DestinationRow, Dated {
    */
   readonly resource?: object;
   readonly pause?: { readonly since: string };
+  /** Dead letters that were never sent again, of the last thirty days. */
+  readonly openDeadLetters: number;
   /** Since then it is not paused any more, and events that were kept for it may be left. */
   readonly resumedSince?: string;
   /** Requests are signed with a former secret as well until then. */

@@ -86,11 +86,10 @@ export async function countLetters(
     count: number;
     open: number;
   }>(
-    `with known as (select distinct part, pos, letter_ms from sent_again where kind = ${letterKinds[table]})
+    `${withKnown(table)}
      select whose, reason, (at_ms // ${dayMs})::integer as day, count(*)::integer as count,
        count(*) filter (where known.pos is null)::integer as open
-     from ${table} left join known
-       on ${table}.part = known.part and ${table}.pos = known.pos and at_ms = known.letter_ms
+     from ${joinedKnown(table)}
      where at_ms >= ${sinceMs} group by all order by count desc, day desc, whose limit ${mostCounts}`,
   );
   return rows.map(({ whose, reason, day, count, open }) => ({
@@ -111,6 +110,29 @@ export async function deadLettersSince(
     `select whose, count(*)::integer as count from dead_letters where at_ms >= ${sinceMs} group by whose`,
   );
   return new Map(rows.map(({ whose, count }) => [words.of(whose), count]));
+}
+
+/** Dead letters that were never sent again, of all that are known, by `identityText`. */
+export async function openDeadLetters({
+  database,
+  words,
+}: Pick<OpenIndex, 'database' | 'words'>): Promise<ReadonlyMap<string, number>> {
+  const rows = await database.rows<{ whose: number; count: number }>(
+    `${withKnown('dead_letters')} select whose, count(*)::integer as count
+     from ${joinedKnown('dead_letters')} where known.pos is null group by whose`,
+  );
+  return new Map(rows.map(({ whose, count }) => [words.of(whose), count]));
+}
+
+/** Letters that were sent again. */
+function withKnown(table: LetterTable): string {
+  return `with known as (select distinct part, pos, letter_ms from sent_again where kind = ${letterKinds[table]})`;
+}
+
+/** A letter that was never sent again has no `known.pos`. */
+function joinedKnown(table: LetterTable): string {
+  return `${table} left join known
+    on ${table}.part = known.part and ${table}.pos = known.pos and at_ms = known.letter_ms`;
 }
 
 export async function countSince(

@@ -128,6 +128,7 @@ export function fakeDestinations(
           '5m': { from: later(1), until: later(4.6) },
         },
       },
+      openDeadLetters: isBad ? index * 29 + 90 : 0,
       resource: {
         kind: 'Destination',
         id,

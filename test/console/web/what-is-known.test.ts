@@ -53,6 +53,17 @@ visiting(
 );
 
 visiting(
+  'dead letters that were never sent again are told apart from those of the day',
+  async ({ page, open }) => {
+    await open(`/destinations/${encodeURIComponent(worst.id)}`);
+    const figures = page.locator('dl.figures div');
+    assert.match(await figures.filter({ hasText: 'Dead letters' }).innerText(), /\s12$/);
+    assert.match(await figures.filter({ hasText: 'Never sent again' }).innerText(), /\s345$/);
+  },
+  { data: fewWith({ deadLetters: 12, openDeadLetters: 345 }) },
+);
+
+visiting(
   'a paused destination says how many events are kept for it',
   async ({ page, open }) => {
     await open(`/destinations/${encodeURIComponent(worst.id)}`);

@@ -110,6 +110,7 @@ export const destinationDetail: z.ZodType<DestinationDetail> = named<Destination
       resource.describe('As in resource files, its secrets masked. Absent for a customer.'),
     ),
     pause: maybe(z.object({ since: time })),
+    openDeadLetters: count.describe('Never sent again, of the last thirty days.'),
     resumedSince: maybe(
       time.describe('It is not paused any more, and events that were kept for it may be left.'),
     ),

@@ -3,7 +3,7 @@ import type { DestinationHealth } from '../../../event/destination-health.ts';
 import { identityText } from '../../../event/uid.ts';
 import type { JudgedView } from '../../../event/judged-view.ts';
 import { findAttempts, keptSince } from '../../index/attempt-queries.ts';
-import { deadLettersSince } from '../../index/letter-queries.ts';
+import { deadLettersSince, openDeadLetters } from '../../index/letter-queries.ts';
 import { countedOf } from '../../index/series-query.ts';
 import { answer } from '../answers/answers.ts';
 import { decodeCursor } from '../cursor.ts';
@@ -75,6 +75,7 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
   const letters = new Remembered(clock, lettersMs, () =>
     deadLettersSince(opened(index), clock.now() - dayMs),
   );
+  const open = new Remembered(clock, lettersMs, () => openDeadLetters(opened(index)));
   const kept = new Remembered(clock, lettersMs, () => keptSince(opened(index), pausesOf(live)));
   const row = async (
     view: JudgedView,
@@ -132,8 +133,9 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
       },
     },
     async ({ params: { id } }) => {
-      const [view, counts] = await Promise.all([viewOrFail(id), letters.get()]);
-      return detailOf(await row(view, counts), view, live, clock.now());
+      const [view, counts, opens] = await Promise.all([viewOrFail(id), letters.get(), open.get()]);
+      const neverSent = opens.get(wordOf(live, id)) ?? 0;
+      return detailOf(await row(view, counts), view, live, neverSent, clock.now());
     },
   );
   api.get<{ Params: OfDestination; Querystring: { range: Range } }>(

@@ -152,7 +152,8 @@ function Situation({ destination }: { readonly destination: DestinationDetail })
 }
 
 function Figures({ destination }: { readonly destination: DestinationDetail }): JSX.Element {
-  const { lastHour, perMinute, p99Ms, waiting, oldest, deadLetters, id } = destination;
+  const { lastHour, perMinute, p99Ms, waiting, oldest, deadLetters, openDeadLetters, id } =
+    destination;
   const { letters } = useWords();
   const share = lastHour.successRate;
   const tone = share === undefined || share >= 0.99 ? '' : share < 0.9 ? 'bad-text' : 'warn-text';
@@ -189,6 +190,12 @@ function Figures({ destination }: { readonly destination: DestinationDetail }): 
         <dt>{letters}, 24 h</dt>
         <dd>
           <DeadLetterLink id={id} deadLetters={deadLetters} />
+        </dd>
+      </div>
+      <div>
+        <dt>Never sent again, 30 days</dt>
+        <dd>
+          <DeadLetterLink id={id} deadLetters={openDeadLetters} />
         </dd>
       </div>
     </dl>
