@@ -64,17 +64,17 @@ export class Aftermath {
     return aftermath;
   }
 
-  /** How many events failed and will be tried again. */
+  /** The number of events that failed and will be tried again. */
   get retried(): number {
     return [...this.#retried].filter((id) => !this.#dead.has(id) && !this.#kept.has(id)).length;
   }
 
-  /** How many events are kept, because their destination was paused meanwhile. */
+  /** The number of events that are kept, because their destination was paused meanwhile. */
   get kept(): number {
     return [...this.#kept].filter((id) => !this.#dead.has(id)).length;
   }
 
-  /** How many of so many events are in no other count. */
+  /** The number of these events that are in no other count. */
   restOf(sent: number): number {
     return Math.max(0, sent - this.counts.total - this.retried - this.kept);
   }

@@ -59,7 +59,7 @@ function answerText(letter: Pick<DeadLetter, 'record'>): string | null {
   return answer && beginningText(answer);
 }
 
-/** When the event was sent again before it became this letter. */
+/** The time at which the event was sent again before it became this letter. */
 function redrivenTime({ envelope }: DeadLetter): string | undefined {
   return envelope?.redrivenMs === undefined ? undefined : timeText(envelope.redrivenMs);
 }

@@ -56,12 +56,12 @@ export function answerOf({ record }: Pick<DeadLetter, 'record'>): Buffer | null 
   return record.headers[answerHeader] ?? null;
 }
 
-/** Where an event goes on its way back. */
+/** The way back of an event. */
 export interface WayBack {
   readonly topic: string;
   /** See `partitionKeyOf`. */
   readonly partitionKey?: string | undefined;
-  /** How far the configuration was known when this was decided: no worker may know less. */
+  /** The offset up to which the configuration was known when this was decided: no worker may know less. */
   readonly configOffset: number;
 }
 
@@ -108,7 +108,7 @@ export function redriven(
   return { topic, partitionKey, key: record.key, value: record.value, headers };
 }
 
-/** Which dead letters an operator selects. A condition that is not given holds for all. */
+/** The dead letters that an operator selects. A condition that is not given holds for all. */
 export interface DeadLetterSelection {
   readonly destinations?: ReadonlySet<string> | undefined;
   /** Also classes such as `http-4xx`. */

@@ -12,13 +12,13 @@ export function owned<L extends Letter>(letter: L): L {
   return { ...letter, record: copied(letter.record) };
 }
 
-/** Where a letter lies in its topic. */
+/** The place of a letter in its topic. */
 export interface Place {
   readonly partition: number;
   readonly offset: number;
 }
 
-/** How operators name a letter: `<partition>:<offset>` in its topic. */
+/** The operators' name of a letter: `<partition>:<offset>` in its topic. */
 export function placeText({ partition, offset }: Place): string {
   return `${partition}:${offset}`;
 }

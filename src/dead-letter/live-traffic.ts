@@ -3,14 +3,14 @@ import type { Progress } from '../kafka/topic-progress.ts';
 import type { SteadyClock } from '../ops/clock.ts';
 import { pause } from './pace.ts';
 
-/** How far the workers are in the topic that live traffic and redriven events share. */
+/** The workers' progress in the topic that live traffic and redriven events share. */
 export interface Traffic extends Progress {
   /** By the steady clock. */
   readonly atMs: number;
 }
 
 export interface LiveTrafficOptions<L> {
-  /** Whether a letter goes to the topic that is looked at. */
+  /** Tells whether a letter goes to the topic that is looked at. */
   readonly isShared: (letter: L) => boolean;
   look(): Promise<Progress>;
   readonly clock: SteadyClock;
@@ -75,7 +75,7 @@ export class LiveTraffic<L> {
 }
 
 /**
- * Whether live traffic is written, and more of it waits than the workers finish in some seconds. A backlog to
+ * Tells whether live traffic is written, and more of it waits than the workers finish in some seconds. A backlog to
  * which nothing is added delays nobody, so it does not count.
  * @param own events of the redrive between the two measurements
  */

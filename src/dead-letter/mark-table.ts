@@ -3,7 +3,7 @@ const firstCapacity = 64;
 const freeSlot = -1;
 
 /**
- * When the letters of one partition were sent again, by their offsets. Columns of numbers with open addressing
+ * The times at which the letters of one partition were sent again, by offset. Columns of numbers with open addressing
  * instead of a map of objects, which would take several times the memory, and on the heap.
  */
 export class MarkTable {
@@ -17,7 +17,7 @@ export class MarkTable {
     return this.#size;
   }
 
-  /** What memory they take. */
+  /** The memory that they take. */
   get bytes(): number {
     return 3 * this.#offsets.byteLength;
   }
@@ -34,7 +34,7 @@ export class MarkTable {
     this.#timesMs[slot] = timeMs;
   }
 
-  /** When the letter of this offset and time was last sent again. */
+  /** The time at which the letter of this offset and time was last sent again. */
   timeMsOf(offset: number, letterMs: number): number | undefined {
     const slot = this.#slotOf(offset);
     if (this.#offsets[slot] !== offset || this.#lettersMs[slot] !== letterMs) return undefined;

@@ -26,7 +26,7 @@ export class OldestLetters<L extends Letter> {
     return this.#open.size === 0;
   }
 
-  /** Whether a record could be among the oldest, if it is one of the wanted letters. */
+  /** Tells whether a record could be among the oldest, if it is one of the wanted letters. */
   mayHold(record: When): boolean {
     if (this.#last === undefined || byAge(record, this.#last) < 0) return true;
     this.#open.delete(record.partition);

@@ -2,7 +2,7 @@ import type { Clock, SteadyClock } from '../ops/clock.ts';
 
 /** Shorter pauses are saved up, because a timer for each record would cost more than the record. */
 const shortestPauseMs = 10;
-/** How much of an interruption, such as an outage of Kafka, may be caught up with in one go. */
+/** The part of an interruption, such as an outage of Kafka, that may be caught up with in one go. */
 const catchUpMs = 100;
 
 /** Allows so many actions a second, evenly. */

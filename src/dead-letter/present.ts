@@ -8,7 +8,7 @@ import type { Redrives } from './redrives.ts';
 
 type Columns<L extends Letter> = Readonly<Record<string, (letter: L) => string>>;
 
-/** What one kind of letters shows in addition to what all have. */
+/** The parts of one kind of letters that others do not have. */
 export interface LetterView<L extends Letter> {
   /** In the table, after place, age and reason. */
   readonly columns: Columns<L>;

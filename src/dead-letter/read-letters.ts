@@ -13,7 +13,7 @@ import { placeText, type Place } from './letter.ts';
  */
 export const clocksApartMs = 3_600_000;
 
-/** Where to look for letters. The time is when they were written. */
+/** The area to look for letters in. Its times are those at which they were written. */
 export interface SearchArea extends TimeSpan {
   /** Only the partition that a record with this key is written to. */
   readonly key?: string | undefined;
@@ -25,7 +25,7 @@ export interface SearchArea extends TimeSpan {
 export interface LetterRanges {
   readonly topic: string;
   readonly ranges: readonly OffsetRange[];
-  /** How many the topic has. */
+  /** The number of partitions that the topic has. */
   readonly partitions: number;
 }
 

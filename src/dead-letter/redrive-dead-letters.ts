@@ -35,11 +35,11 @@ export const deadLetters: LetterKind<DeadLetter> = {
   view: deadLetterView,
 };
 
-/** What has to be known to send an event again. */
+/** The knowledge that sending an event again needs. */
 export interface KnownWays {
   readonly config: FollowedResources;
   readonly waysBack: WaysBack;
-  /** Whether it is whole, whether its user was deleted since, and whether its topic exists. */
+  /** They look whether it is whole, whether its user was deleted since, and whether its topic exists. */
   readonly judges: readonly Judge<DeadLetter>[];
 }
 
@@ -67,7 +67,7 @@ export async function withWaysBack<T>(
   }
 }
 
-/** Which dead letters are sent again, and how. */
+/** An order to send dead letters again. */
 export interface DeadRedrive {
   readonly selection: Selection<DeadLetter>;
   /** The only ones that are selected: their topics have to exist. */
@@ -80,13 +80,13 @@ export interface DeadRedrive {
   readonly againMs?: number | undefined;
   /** Letters a second. */
   readonly rate: number;
-  /** How long to look what becomes of them; 0: not at all. */
+  /** The time to look what becomes of them; 0: not at all. */
   readonly waitMs: number;
   readonly remedies: Remedies;
 }
 
 export interface DeadRedriveResult extends SendResult {
-  /** What became of them while it was waited for; undefined if it was not, or nothing was sent. */
+  /** The end of the events, as far as it was waited for; undefined if it was not, or nothing was sent. */
   readonly aftermath: Aftermath | undefined;
 }
 

@@ -1,4 +1,5 @@
-import { rejectedView } from './rejected-view.ts';
+import { printable } from '../printable.ts';
+import type { LetterView } from './present.ts';
 import { notMendable, readRejected, sentAgain, type RejectedCall } from './rejected.ts';
 import type { LetterKind, Selection } from './search.ts';
 import {
@@ -9,6 +10,40 @@ import {
   type SendTask,
 } from './send-letters.ts';
 import type { Caller, Remedies, Sent, ServiceAccess } from './service.ts';
+import { bytesText, textOrBase64, timeText } from './texts.ts';
+
+/** Write keys are shown. They are not secrets, and they identify the missing source. */
+export const rejectedView: LetterView<RejectedCall> = {
+  columns: { KEY: (call) => keyText(call) ?? '', DETAIL: ({ detail }) => detail },
+  wideColumns: { ORIGIN: ({ origin }) => `${origin.topic} ${origin.partition}:${origin.offset}` },
+  counted: { REASON: ({ reason }) => reason },
+  summary: (call) => {
+    const { topic, partition, offset, appendTimeMs } = call.origin;
+    return {
+      key: keyText(call),
+      origin: { topic, partition, offset, time: timeText(appendTimeMs) },
+    };
+  },
+  facts: ({ record, origin }) => [
+    ['origin', `${origin.topic} ${origin.partition}:${origin.offset}`],
+    ['origin time', timeText(origin.appendTimeMs)],
+    ['key', bytesText(record.key)],
+    ...Object.entries(record.headers).map(
+      ([name, value]) => [`header ${printable(name)}`, bytesText(value ?? null)] as const,
+    ),
+  ],
+  body: ({ record }) => bytesText(record.value),
+  whole: ({ record: { headers, value } }) => ({
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, bytes]) => [name, textOrBase64(bytes ?? null)]),
+    ),
+    body: textOrBase64(value),
+  }),
+};
+
+function keyText({ record: { key } }: RejectedCall): string | null {
+  return key === null ? null : key.toString();
+}
 
 export const rejectedCalls: LetterKind<RejectedCall> = {
   noun: 'call',
@@ -17,7 +52,7 @@ export const rejectedCalls: LetterKind<RejectedCall> = {
   view: rejectedView,
 };
 
-/** Which rejected calls are sent again, and how. */
+/** An order to send rejected calls again. */
 export interface RejectedRedrive {
   readonly selection: Selection<RejectedCall>;
   /** Also calls that would be rejected again, whatever is changed in the configuration. */

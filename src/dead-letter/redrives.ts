@@ -7,7 +7,7 @@ import { placeText, type Letter, type Place } from './letter.ts';
 import { MarkTable } from './mark-table.ts';
 import { clocksApartMs, searchRanges, type LetterRanges } from './read-letters.ts';
 
-/** When a letter was last sent again, and by which run. */
+/** The last time at which a letter was sent again, and the run that did it. */
 export interface Redrive {
   /** ISO 8601, UTC, with milliseconds. */
   readonly time: string;
@@ -40,17 +40,17 @@ export class Redrives {
     this.#isWanted = isWanted;
   }
 
-  /** How many letters are known to have been sent again. */
+  /** The number of letters that are known to have been sent again. */
   get size(): number {
     return this.#size;
   }
 
-  /** What memory the marks take. */
+  /** The memory that the marks take. */
   get bytes(): number {
     return [...this.#tables.values()].reduce((sum, table) => sum + table.bytes, 0);
   }
 
-  /** When the letter there was last sent again; epoch milliseconds. */
+  /** The time at which the letter there was last sent again; epoch milliseconds. */
   timeMsOf({ partition, offset, timestampMs }: PlaceAndTime): number | undefined {
     return this.#tables.get(partition)?.timeMsOf(offset, timestampMs);
   }

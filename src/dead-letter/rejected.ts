@@ -17,7 +17,7 @@ import type { Objection } from './sift.ts';
 
 /** A call that could not be routed. */
 export interface RejectedCall extends Letter {
-  /** Where it first arrived. */
+  /** The place where it first arrived. */
   readonly origin: Origin;
 }
 
@@ -62,12 +62,12 @@ function originOf(record: IncomingRecord): Origin {
   return origin ?? { topic, partition, offset, appendTimeMs: timestampMs };
 }
 
-/** Which rejected calls an operator selects. A condition that is not given holds for all. */
+/** The rejected calls that an operator selects. A condition that is not given holds for all. */
 export interface RejectedSelection {
   readonly reasons?: ReadonlySet<string> | undefined;
   /** The record's key, which is the user's id unless the producer chose another. */
   readonly key?: string | undefined;
-  /** Those of one source. */
+  /** The write keys of one source. */
   readonly writeKeys?: ReadonlySet<string> | undefined;
 }
 

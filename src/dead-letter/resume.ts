@@ -176,7 +176,7 @@ async function sendBeside(
   return { sent, leftOut, left: new Set([...left].filter((id) => !waysBack.isPaused(id))) };
 }
 
-/** What sends them is the same everywhere. */
+/** The command that sends them is the same everywhere. */
 const remedies = {
   unreachable: '`postrider resume` sends them once that has changed',
   goOn: 'the same command continues where this one stopped',

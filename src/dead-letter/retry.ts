@@ -9,7 +9,7 @@ import { requireTopics } from '../resources/require-topics.ts';
 import { knownFor, writePauses } from './pause.ts';
 import type { ServiceAccess } from './service.ts';
 
-/** How long an answer is looked for: an attempt takes five seconds, and its line comes within another one. */
+/** The time to look for an answer: an attempt takes five seconds, and its line comes within another one. */
 export const answerMs = 8_000;
 const lookAgainMs = 500;
 /** Workers hear of a recall within half a second. What one of them has put off until then is recalled too. */
@@ -80,7 +80,7 @@ function nothingIsSent(id: string, why: string): PostriderError {
   );
 }
 
-/** What endpoints answer from now on. */
+/** The answers of endpoints from now on. */
 class Answers {
   readonly byId: Map<string, AttemptEnded> = new Map();
   readonly #reader: AttemptLines;
@@ -101,7 +101,7 @@ class Answers {
     return this.byId.size === this.#destinations.size;
   }
 
-  /** Of several answers of a destination, the best one counts: each event may be refused for its own sake. */
+  /** Reads on. The best of several answers of a destination counts: each event may be refused for its own sake. */
   async look(): Promise<void> {
     const found = new Map<string, AttemptEnded>();
     for await (const line of this.#reader.read(0)) {

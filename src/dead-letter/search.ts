@@ -24,7 +24,7 @@ export interface LetterKind<L extends Letter> {
   readonly view: LetterView<L>;
 }
 
-/** Which letters are selected: those at the given places, otherwise those that match. */
+/** The letters that are selected: those at the given places, otherwise those that match. */
 export interface Selection<L extends Letter> {
   readonly places?: readonly Place[];
   readonly area: SearchArea;
@@ -88,7 +88,7 @@ export async function letterAt<L extends Letter>(
   return { letter, redrives: await redrivesOf(access, kind, [letter]) };
 }
 
-/** How many records the topic of the letters holds. */
+/** The number of records that the topic of the letters holds. */
 export async function keptRecords<L extends Letter>(
   access: Access,
   kind: LetterKind<L>,
@@ -132,7 +132,7 @@ export async function searchLetters<L extends Letter>(
   return search(access, kind, { found, matches, sinceMs: area.sinceMs }, caller);
 }
 
-/** What is known of these letters. */
+/** The marks of these letters. */
 async function redrivesOf<L extends Letter>(
   { kafka, topology }: Access,
   kind: LetterKind<L>,

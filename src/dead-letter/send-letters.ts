@@ -38,7 +38,7 @@ export interface SendTask<L extends Letter> {
   readonly afterwards?: (signal: AbortSignal) => Promise<void>;
 }
 
-/** What was sent, and why that is not all. */
+/** The letters that were sent, and the reason why that is not all. */
 export interface SendResult extends Sent {
   /** Undefined: every letter that nothing objects to was sent. */
   readonly failure: PostriderError | undefined;
@@ -184,7 +184,7 @@ interface Written {
   /** Letters that Kafka refuses, and those whose mark it refuses. */
   readonly refused: Places;
   readonly unmarked: Places;
-  /** What ended it before all were sent. */
+  /** The error that ended it before all were sent. */
   readonly failure?: PostriderError;
 }
 
@@ -240,7 +240,7 @@ async function write<L extends Letter>(
 
 const mostNamed = 5;
 
-/** How many letters something is about, and where the first of them are. */
+/** The number of letters that something is about, and the places of the first of them. */
 class Places {
   count = 0;
   readonly #first: string[] = [];

@@ -8,7 +8,7 @@ import type { Topology } from '../topology.ts';
 import type { LetterCounts } from './present.ts';
 import type { LeftOut } from './sift.ts';
 
-/** What the services of this folder work with: finding letters, sending them again, pausing and resuming. */
+/** The means of the services of this folder: finding letters, sending them again, pausing and resuming. */
 export interface ServiceAccess {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
@@ -33,13 +33,13 @@ export interface Caller {
   readonly onProgress: (progress: Progress) => void;
 }
 
-/** What a service tells its caller while it works. */
+/** A message of a service to its caller while it works. */
 export type Progress =
   /** The records to read are known. */
   | {
       readonly kind: 'found';
       readonly records: number;
-      /** How many partitions are read. Undefined: the one that the user's events are in, or named places. */
+      /** The number of partitions that are read. Undefined: the one that the user's events are in, or named places. */
       readonly partitions: number | undefined;
     }
   /** One more record was read. */
@@ -63,7 +63,7 @@ export type Progress =
   /** It cannot be seen what becomes of the events that were sent. */
   | { readonly kind: 'outcome-unknown'; readonly error: PostriderError };
 
-/** What was sent again, or would be. */
+/** The letters that were sent again, or would be. */
 export interface Sent {
   /** Identifies the run in the topic `redrives`; undefined: nothing was sent, only counted. */
   readonly id: string | undefined;
@@ -71,7 +71,7 @@ export interface Sent {
   readonly leftOut: Pick<LeftOut, 'isEmpty' | 'sentences'>;
 }
 
-/** How a caller's users overcome what keeps letters from being sent: an option of a command, or a choice in a dialog. */
+/** A caller's ways around what keeps letters from being sent: options of a command, or choices in a dialog. */
 export interface Remedies {
   /** Sends letters again that were sent again before. */
   readonly again?: string;

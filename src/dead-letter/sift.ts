@@ -6,9 +6,9 @@ import type { Redrives } from './redrives.ts';
 export interface Objection {
   /** The same text for all letters of its kind. */
   readonly why: string;
-  /** What distinguishes letters with the same objection: a destination, a reason. */
+  /** The difference between letters with the same objection: a destination, a reason. */
   readonly name?: string;
-  /** What an operator can do about it. */
+  /** The action of an operator that removes it. */
   readonly remedy?: string;
 }
 

@@ -9,7 +9,7 @@ export interface SummaryRow {
   readonly destination: string;
   readonly reason: string;
   readonly count: number;
-  /** Of these, the letters that were sent again. */
+  /** The letters among these that were sent again. */
   readonly sentAgain: number;
 }
 

@@ -18,7 +18,6 @@ import { isPacked, overloaded, unpackBody } from './read-body.ts';
 import { readRequest } from './read-request.ts';
 import type { Refusal } from './refusal.ts';
 import type { StrangersTime } from './strangers-time.ts';
-import { basicWriteKey } from './write-key.ts';
 
 export interface AcceptDeps {
   readonly keys: KnownKeys;
@@ -144,7 +143,7 @@ async function searchBody(
   return Buffer.isBuffer(body) ? (refusal ?? { body, bodyKey }) : body;
 }
 
-/** What `JSON.parse` makes takes many times the memory of the body and of the records, so nothing waits that holds it. */
+/** The result of `JSON.parse` takes many times the memory of the body and of the records, so nothing waits that holds it. */
 function readCalls(
   { rateLimits, topics }: AcceptDeps,
   body: Buffer,
@@ -202,4 +201,31 @@ function rateLimited(waitS: number): Refusal {
     message: 'This write key has sent more calls than its limit allows; send this again later.',
     retryAfterS: Math.ceil(waitS),
   };
+}
+
+/** Clients send the same header with all their requests. Strangers may send any, which take little memory here. */
+const mostRemembered = 1_000;
+const longestRemembered = 256;
+const remembered = new Map<string, string>();
+
+/** The user name of Basic authentication; undefined for any other scheme and for an empty one. */
+function basicWriteKey(authorization: string | undefined): string | undefined {
+  if (authorization === undefined) return undefined;
+  const known = remembered.get(authorization);
+  if (known !== undefined) return known;
+  const writeKey = decodeWriteKey(authorization);
+  if (writeKey !== undefined && authorization.length <= longestRemembered) {
+    if (remembered.size >= mostRemembered) remembered.clear();
+    remembered.set(authorization, writeKey);
+  }
+  return writeKey;
+}
+
+function decodeWriteKey(authorization: string): string | undefined {
+  const match = /^basic +(\S+) *$/i.exec(authorization);
+  if (match === null) return undefined;
+  const [writeKey] = Buffer.from(match[1] ?? '', 'base64')
+    .toString()
+    .split(':', 1);
+  return writeKey === '' ? undefined : writeKey;
 }

@@ -6,7 +6,7 @@ export const leastBytesPerS = 1024;
 /** A body that is being received. */
 export interface PacedBody {
   readonly receivedBytes: number;
-  /** What it has to have by the next look; 0 before the first one. */
+  /** The bytes that must have come by the next look; 0 before the first one. */
   wantedBytes: number;
   onTooSlow(): void;
 }

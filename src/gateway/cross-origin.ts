@@ -23,7 +23,7 @@ export function allowOrigins(server: FastifyInstance, origins: readonly string[]
   });
 }
 
-/** Whether pages of an origin, which is undefined for clients that are no browsers, may send calls. */
+/** Tells whether pages of an origin may send calls. The origin is undefined for clients that are no browsers. */
 export function originMatcher(origins: readonly string[]): (origin: string | undefined) => boolean {
   if (origins.includes('*')) return (origin) => origin !== undefined;
   const exact = new Set(origins);

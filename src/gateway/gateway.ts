@@ -29,7 +29,7 @@ export interface GatewayDeps extends ServerOptions {
 
 export interface Gateway extends Role {
   readonly url: string;
-  /** What new connections are shown. Those that are open stay as they are. */
+  /** Sets the certificate of new connections. Open ones stay as they are. */
   useTls(tls: TlsKeyPair): void;
 }
 

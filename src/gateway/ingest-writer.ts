@@ -35,12 +35,12 @@ const reopenMs = 1_000;
  * away. While Kafka is away, ten requests at most then wait for `ackTimeoutMs`.
  */
 const nextProbeMs = 500;
-/** Of what was given up, and its producer still holds: a quarter of what requests in flight may hold. */
+/** The most that a producer may hold of requests that were given up: a quarter of what requests in flight may hold. */
 const maxAbandonedBytes = 16 * 1024 * 1024;
 /** The producer's memory for a record besides its value. */
 const recordOverheadBytes = 500;
 
-/** What a producer holds for the records. */
+/** The bytes that a producer holds for the records. */
 export function heldBytes(records: readonly OutgoingRecord[]): number {
   return records.reduce((sum, { value }) => sum + (value?.length ?? 0) + recordOverheadBytes, 0);
 }
@@ -73,11 +73,11 @@ export class IngestWriter {
   /** In order of their beginning, which is the order of their timeouts. */
   readonly #writes = new Set<Write>();
   #timer: Timer | undefined;
-  /** When the youngest request began. */
+  /** The time at which the youngest request began. */
   #beganMs = -Infinity;
-  /** When the youngest request began of which something was acknowledged. */
+  /** The time at which the youngest request began of which something was acknowledged. */
   #acknowledgedMs = -Infinity;
-  /** Of requests that were given up; held by the producer. */
+  /** Bytes of requests that were given up and that the producer still holds. */
   #abandonedBytes = 0;
   #isOpening = false;
 
@@ -96,7 +96,7 @@ export class IngestWriter {
     return this.#producer !== undefined && (this.#isProven || this.#writes.size === 0);
   }
 
-  /** Whether a request is taken now, be it to find out whether Kafka is back. */
+  /** True if a request is taken now, be it to find out whether Kafka is back. */
   get takesWrites(): boolean {
     if (this.isAvailable) return true;
     const sinceMs = this.#options.clock.steadyNow() - this.#beganMs;

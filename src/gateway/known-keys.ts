@@ -11,9 +11,9 @@ const lookTimeoutMs = 2_000;
 export class KnownKeys {
   readonly #config: KeyConfig;
   readonly #clock: SteadyClock;
-  /** When the refresh under way began, by the steady clock. */
+  /** The time at which the refresh under way began, by the steady clock. */
   #runningSinceMs: number | undefined;
-  /** Who waits for the refresh after that. A caller that is answered is not kept, however long a refresh takes. */
+  /** Callers that wait for the refresh after that. One that is answered is not kept, however long a refresh takes. */
   #waiting = new Set<(isCurrent: boolean) => void>();
 
   constructor(config: KeyConfig, clock: SteadyClock) {

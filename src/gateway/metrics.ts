@@ -4,7 +4,7 @@ import { exposeGauge, exposeTally, type MetricsRegistry } from '../ops/metrics.t
 import { oddFieldReasons, type Oddity } from './odd-fields.ts';
 import { refusalCodes, type RefusalCode } from './refusal.ts';
 
-/** What the gateway is doing now. */
+/** The present work of the gateway. */
 export interface GatewayState {
   readonly inFlightBytes: number;
   readonly kafkaAvailable: boolean;

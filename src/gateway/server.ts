@@ -14,7 +14,6 @@ import {
 } from './accept-request.ts';
 import { BodyPace } from './body-pace.ts';
 import { allowOrigins, refusedPreflight } from './cross-origin.ts';
-import { ofQuery, pixel, pixelBody } from './pixel.ts';
 import { overloaded, receiveBody } from './read-body.ts';
 import { errorBody, internalError, statusOf, type Refusal, type RefusalCode } from './refusal.ts';
 
@@ -25,9 +24,9 @@ export interface Timeouts {
   readonly requestMs: number;
   /** Between two requests of a connection. */
   readonly idleMs: number;
-  /** How often the first two limits are checked. */
+  /** The time between two checks of the first two limits. */
   readonly checkEveryMs: number;
-  /** How often the pace of a body is checked. */
+  /** The time between two checks of the pace of a body. */
   readonly bodyWindowMs: number;
 }
 
@@ -124,7 +123,7 @@ export function createServer(deps: AcceptDeps, options: ServerOptions): FastifyI
   return server;
 }
 
-/** As Node keeps it: the answer that a connection is busy with. */
+/** A socket as Node keeps it, with the answer that it is busy with. */
 type Connection = Socket & { readonly _httpMessage?: ServerResponse | null };
 
 /**
@@ -287,3 +286,26 @@ function refuseUnparsed(deps: AcceptDeps, error: NodeJS.ErrnoException, socket: 
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
+
+/** A transparent image of one point, for pages and e-mails that can send no other request. */
+const pixel: Buffer = Buffer.from(
+  'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7',
+  'base64',
+);
+
+/** The call in the query, as the body of a request. Spaces were plus signs before the query was parsed. */
+function pixelBody(query: unknown): Buffer | Refusal {
+  const { data } = query as { readonly data?: unknown };
+  if (typeof data !== 'string' || data === '') return noData;
+  return Buffer.from(data.replaceAll(' ', '+'), 'base64');
+}
+
+/** Rewords a refusal of a body as one of the call in the query. */
+function ofQuery(refusal: Refusal): Refusal {
+  return { ...refusal, message: refusal.message.replace(/^The body/, 'The `data` of the query') };
+}
+
+const noData: Refusal = {
+  code: 'no-data',
+  message: 'The query has no `data`, which is a call as JSON in Base64.',
+};

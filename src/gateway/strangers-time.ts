@@ -22,7 +22,7 @@ export class StrangersTime {
     this.#updatedMs = clock.steadyNow();
   }
 
-  /** Whether a body of a request that showed no known key yet may be unpacked and searched. */
+  /** Tells whether the body of a request that showed no known key yet may be unpacked and searched. */
   allows(body: Buffer, isPacked: boolean): boolean {
     const nowMs = this.#clock.steadyNow();
     this.#leftMs = Math.min(mostMs, this.#leftMs + (nowMs - this.#updatedMs) * share);

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { LetterCounts, presentLetter, presentLetters } from '../../src/dead-letter/present.ts';
 import { Redrives, redriveRecord } from '../../src/dead-letter/redrives.ts';
 import { readRejected } from '../../src/dead-letter/rejected.ts';
-import { rejectedView } from '../../src/dead-letter/rejected-view.ts';
+import { rejectedView } from '../../src/dead-letter/redrive-rejected.ts';
 import { rejectedLetter } from './letters.ts';
 
 const time = '2026-11-20T18:59:40.123Z';

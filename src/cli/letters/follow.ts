@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { isForPrograms, type OutputOptions } from '../terminal/output.ts';
 import type { StatusLine } from '../terminal/terminal.ts';
 
-/** How a command shows what a service tells. */
+/** The form in which a command shows what a service tells. */
 interface Shown {
   /** The noun for one letter in sentences. */
   readonly noun: string;
@@ -13,7 +13,7 @@ interface Shown {
   readonly print?: (line: string) => void;
   /** Called for each letter that is sent, or would be. */
   readonly onSent?: () => void;
-  /** Whether the letters are sent and not only read. */
+  /** True if the letters are sent and not only read. */
   readonly isSending?: boolean;
   /** Printed beside the answer, before the first letter is read. */
   readonly before?: string | undefined;

@@ -14,7 +14,7 @@ import type { OutputOptions } from '../terminal/output.ts';
 import type { ListOptions } from './options.ts';
 import { followed } from './follow.ts';
 
-/** What the services of `src/dead-letter` work with. */
+/** The means of the services of `src/dead-letter`. */
 export async function serviceAccess(context: Context): Promise<ServiceAccess> {
   const topology = await context.topology();
   const { kafka, log } = context;

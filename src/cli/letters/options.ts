@@ -68,7 +68,7 @@ export function rateOption(description: string): Option {
 
 const selecting = ['source', 'destination', 'reason', 'user', 'message', 'since', 'until'];
 
-/** Whether any option selects letters. */
+/** Tells whether any option selects letters. */
 export function isSelecting(options: object): boolean {
   return selecting.some((name) => name in options);
 }
