@@ -1,7 +1,7 @@
 import type { EventType } from './call.ts';
 import type { WithUid } from './uid.ts';
 
-/** What there are lines about. `failures`: nothing of events that were delivered at the first attempt. */
+/** The choices of lines to keep. `failures`: nothing of events that were delivered at the first attempt. */
 export const keptAttempts = ['all', 'failures', 'off'] as const;
 export type KeptAttempts = (typeof keptAttempts)[number];
 
@@ -23,7 +23,7 @@ export type AttemptLine =
     })
   | (OfEvent & {
       readonly kind: 'dropped';
-      /** What the deletion named. */
+      /** The name in the deletion. */
       readonly by: string;
     });
 
@@ -34,7 +34,7 @@ interface OfEvent extends WithUid {
   readonly messageId: string;
   readonly user: string;
   readonly type: EventType;
-  /** When an operator last sent the event again. */
+  /** The time at which an operator last sent the event again. */
   readonly redrivenAt?: string;
 }
 
@@ -53,7 +53,7 @@ export interface AttemptEnded extends OfEvent {
   readonly cause?: string;
   /** The same for a person; of a delivery, what was wrong with the answer. */
   readonly detail?: string;
-  /** How the body of an answer begins that was no delivery: at most `DELIVERY_ANSWER_BYTES`. */
+  /** The beginning of the body of an answer that was no delivery: at most `DELIVERY_ANSWER_BYTES`. */
   readonly answer?: string;
   /** The body went on. */
   readonly isAnswerCut?: true;
@@ -67,7 +67,7 @@ export interface PutOffLine extends OfEvent {
   readonly kind: 'retry' | 'deferred';
   /** Made so far. */
   readonly attempts: number;
-  /** Of a deferral. */
+  /** The cause of a deferral. */
   readonly cause?: string;
   /** Not tried before. Absent where it waits in its destination's own topic. */
   readonly until?: string;
@@ -93,7 +93,7 @@ export interface GivenUp extends OfEvent {
   readonly detail: string;
 }
 
-/** What of a record's value can be read: another version may have written other lines. */
+/** Yields the lines of a record's value that can be read: another version may have written other lines. */
 export function* decodeAttemptLines(value: Buffer | null): Generator<AttemptLine, void, undefined> {
   for (const text of value?.toString().split('\n') ?? []) {
     if (text === '') continue;

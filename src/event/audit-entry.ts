@@ -8,7 +8,7 @@ export interface AuditEntry {
    * customer. A command says as whom it reaches Kafka.
    */
   readonly user: string;
-  /** How the identity provider calls the person. People can often change it themselves. */
+  /** The identity provider's name of the person. People can often change it themselves. */
   readonly name?: string;
   /** Absent: in the console. */
   readonly via?: 'command-line';
@@ -20,7 +20,7 @@ export interface AuditEntry {
   readonly outcome?: 'refused' | 'failed';
   /** It takes long, so an entry that says how it ended follows. */
   readonly isRun?: true;
-  /** Of a run: the destinations whose events it sends, if these are several; absent without `destination` too: all. */
+  /** The destinations whose events a run sends, if these are several; absent without `destination` too: all. */
   readonly destinations?: readonly string[];
   /** With an end: the id of the entry with which it began. */
   readonly began?: string;
@@ -30,7 +30,7 @@ export interface AuditEntry {
   readonly became?: RunOutcome;
 }
 
-/** What became of the events that a run sent. */
+/** The end of the events that a run sent. */
 export interface RunOutcome {
   readonly delivered: number;
   /** In the dead letters again. */
@@ -65,7 +65,7 @@ export const auditActions = [
 ] as const;
 export type AuditAction = (typeof auditActions)[number];
 
-/** What the topic holds besides what people are shown: who may still come in follows from it. */
+/** An entry with what people are not shown: who may still come in follows from it. */
 export interface AuditRecord extends AuditEntry {
   /** With `make-link`. */
   readonly link?: RecordedLink;
@@ -78,12 +78,12 @@ export interface AuditRecord extends AuditEntry {
 /** A customer's link. Its token is in the link alone. */
 export interface RecordedLink {
   readonly id: string;
-  /** Of the token, in base64url. */
+  /** The hash of the token, in base64url. */
   readonly sha256: string;
   readonly destination: string;
-  /** Which destination of the id; null: the first one. */
+  /** The uid of the destination of the id; null: the first one. */
   readonly uid: string | null;
-  /** Whether bodies of events are shown too. */
+  /** True if bodies of events are shown too. */
   readonly bodies: boolean;
   readonly untilMs: number;
 }

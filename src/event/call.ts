@@ -1,8 +1,8 @@
-/** What a producer may send. */
+/** The types of calls that a producer may send. */
 export const callTypes = ['track', 'page', 'screen', 'identify', 'group', 'alias'] as const;
 export type CallType = (typeof callTypes)[number];
 
-/** What travels to destinations; `delete` notifications are made by us, never by a producer. */
+/** The types of events that travel to destinations; `delete` notifications are made by us, never by a producer. */
 export type EventType = CallType | 'delete' | 'notice';
 export const eventTypes: readonly EventType[] = [...callTypes, 'delete', 'notice'];
 

@@ -17,7 +17,7 @@ export function checkCall(fields: JsonObject): Rejection | undefined {
 }
 
 /**
- * When the call happened, normalized: its `timestamp`, otherwise its `originalTimestamp`, otherwise
+ * The time at which the call happened, normalized: its `timestamp`, otherwise its `originalTimestamp`, otherwise
  * undefined. An invalid time is a reason to reject the call.
  */
 export function sentTimestamp(fields: JsonObject): string | Rejection | undefined {

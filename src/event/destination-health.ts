@@ -3,7 +3,7 @@ import type { DestinationStatus, UrlStatus } from './destination-status.ts';
 import type { DestinationView } from './destination-view.ts';
 
 /**
- * How a destination is, the worst first. Beside the states that workers report:
+ * The states of a destination, the worst first. Beside those that workers report:
  * losing: some of its events are given up for good, and others arrive;
  * unknown: nobody reports on it, or what is known is older than its last event.
  */
@@ -23,7 +23,7 @@ export const destinationHealths = [
 
 export type DestinationHealth = (typeof destinationHealths)[number];
 
-/** What became of a destination's attempts, as far back as they are kept. Times are epoch milliseconds. */
+/** The ends of a destination's attempts, as far back as they are kept. Times are epoch milliseconds. */
 export interface Past {
   readonly deliveredMs: number | undefined;
   /** Attempts since the last delivery that were none. */
@@ -39,14 +39,14 @@ export interface Past {
   readonly deliveredSinceLoss: number;
 }
 
-/** What is known of a destination, from all sources together. */
+/** Everything that is known of a destination, from all sources together. */
 export interface Evidence {
   readonly configured: 'enabled' | 'disabled' | 'paused' | 'unreadable';
-  /** Whether a worker lives and can be heard. */
+  /** True if a worker lives and can be heard. */
   readonly isWatched: boolean;
-  /** What living workers report; undefined: none speaks of it, as with one that had no event for minutes. */
+  /** The reports of living workers; undefined: none speaks of it, as with one that had no event for minutes. */
   readonly view: DestinationView | undefined;
-  /** As `firstFailure` finds it in the same reports. */
+  /** The result of `firstFailure` for the same reports. */
   readonly failure: FirstFailure | undefined;
   /** Undefined: nobody has read its attempts up to now. */
   readonly past: Past | undefined;
@@ -70,7 +70,7 @@ export interface Health {
 
 /** A failure that no success has followed for so long is told, even if it is the only one. */
 export const settledMs = 1_000;
-/** As many failures in a row make an endpoint failing, as in `standing.ts`; fewer lose events. */
+/** So many failures in a row make an endpoint failing, as in `standing.ts`; fewer lose events. */
 const failingInRow = 5;
 /** The index is behind the workers for less than that. */
 const indexedMs = 10_000;
@@ -97,7 +97,7 @@ export function isUrgent(state: DestinationHealth): boolean {
   return ['unreadable', 'failing', 'held', 'losing'].includes(state);
 }
 
-/** Whether a URL takes events although another one fails, so that all of them arrive. */
+/** Tells whether a URL takes events although another one fails, so that all of them arrive. */
 export function hasWellUrl({ urls }: { readonly urls: readonly UrlStatus[] }): boolean {
   return urls.some(
     ({ breaker, failingSince, lastAnswer }) =>

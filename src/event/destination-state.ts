@@ -1,5 +1,5 @@
 /**
- * How a destination is, the worst first:
+ * The states that workers report of a destination, the worst first:
  * unreadable: its secrets cannot be decrypted here; failing: a URL has failed, or refused, everything
  * lately; held: it asked to be left alone (429, `Retry-After`); saturated: it gets more than it takes;
  * slow: it takes more than a second for an event; limited: its own rate limit makes events wait;

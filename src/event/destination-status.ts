@@ -40,16 +40,16 @@ export interface DestinationStatus extends WithUid {
   readonly waiting: {
     readonly here: number;
     readonly tiers: Readonly<Record<string, number>>;
-    /** Of each tier; absent in what workers of a former release say. */
+    /** The due times of each tier; absent in what workers of a former release say. */
     readonly due?: Readonly<Record<string, DueSpan>>;
   };
   readonly inFlight: number;
-  /** When Kafka took the oldest of them, and when the first is given up. */
+  /** The time at which Kafka took the oldest of them, and the one at which the first is given up. */
   readonly oldest?: string;
   readonly deadline?: string;
-  /** Of the last three minutes: events delivered, and attempts that were no delivery. */
+  /** Events delivered in the last three minutes, and attempts that were no delivery. */
   readonly perMinute: { readonly delivered: number; readonly failed: number };
-  /** How long attempts took in that time. */
+  /** The duration of attempts in that time. */
   readonly p50Ms?: number;
   readonly p99Ms?: number;
 }
@@ -70,13 +70,13 @@ export interface UrlStatus {
   readonly nextProbe?: string;
 }
 
-/** What the last request came to that says something of the endpoint. */
+/** The result of the last request that says something of the endpoint. */
 export interface LastAnswer {
   readonly at: string;
   readonly outcome: 'delivered' | 'failed' | 'refused';
   readonly status?: number;
   readonly detail?: string;
-  /** How its body begins, if it was no delivery. */
+  /** The beginning of its body, if it was no delivery. */
   readonly answer?: string;
 }
 

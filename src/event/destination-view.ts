@@ -16,7 +16,7 @@ export interface DestinationView {
     readonly total: number;
     readonly here: number;
     readonly tiers: Readonly<Record<string, number>>;
-    /** Of a tier that a worker of a former release reads alone, nothing is known. */
+    /** Nothing is known of a tier that a worker of a former release reads alone. */
     readonly due: Readonly<Record<string, DueSpan>>;
   };
   readonly inFlight: number;

@@ -21,15 +21,15 @@ export interface Envelope extends WithUid {
   readonly sourceId: string;
   readonly messageId: string;
   readonly type: EventType;
-  /** Of an alias: the other id that it is about, besides the one in the record's key. */
+  /** The other id that an alias is about, besides the one in the record's key. */
   readonly previousId?: string | undefined;
   /** The position in the `config` topic that the router had reached. */
   readonly configOffset: number;
-  /** Of the call's own record, epoch milliseconds. */
+  /** The append time of the call's own record, epoch milliseconds. */
   readonly appendTimeMs: number;
   /** From an audience sync, which writes a whole audience at once: nobody waits for one of its events. */
   readonly isSync?: true | undefined;
-  /** When an operator last sent the event again: its age limit runs from then. Epoch milliseconds. */
+  /** The time at which an operator last sent the event again: its age limit runs from then. Epoch milliseconds. */
   readonly redrivenMs?: number | undefined;
   /** Made so far. */
   readonly attempts: number;
@@ -37,7 +37,7 @@ export interface Envelope extends WithUid {
   readonly deadlineMs?: number | undefined;
   /** Earliest next attempt, for a record of a retry topic. Epoch milliseconds. */
   readonly dueMs?: number | undefined;
-  /** Of an event that failed and waits, or that was given up. */
+  /** The last answer to an event that failed and waits, or that was given up. */
   readonly lastAnswer?: LastAnswer | undefined;
 }
 
@@ -126,12 +126,12 @@ export function deliveryKey(destinationId: string, user: string): string {
   return `${destinationId}:${user}`;
 }
 
-/** Where the user begins in the record key of an event for this destination; ids of destinations are ASCII. */
+/** The place where the user begins in the record key of an event for this destination; ids of destinations are ASCII. */
 export function userOffset(destinationId: string): number {
   return destinationId.length + 1;
 }
 
-/** Whether a newer release wrote the header, an event's or a bundle's, so that nothing of it can be read here. */
+/** True if a newer release wrote the header, an event's or a bundle's, so that nothing of it can be read here. */
 export function isFromNewerRelease(header: Buffer | undefined): boolean {
   const v = header === undefined ? undefined : parseHeader(header)?.['v'];
   return Number.isInteger(v) && (v as number) > bundleVersion && (v as number) <= mostVersions;

@@ -4,7 +4,7 @@ import type { Call } from './call.ts';
 const destinationName = 'Webhooks';
 
 /**
- * Whether the call may go to webhook destinations. Rules are in `integrations`, else in
+ * Tells whether the call may go to webhook destinations. Rules are in `integrations`, else in
  * `context.integrations`; anything but an object there counts as absent, and an empty object is a
  * set of rules. `Webhooks: false` disables. `All: false`, the key in any case, disables unless
  * `Webhooks` is `true` or an object. Other values, and other names, decide nothing.

@@ -9,7 +9,7 @@ let lastDay = NaN;
 let lastDate = '';
 
 /**
- * As `toISOString` returns it, but faster, because most times are of the same second as the one before, and
+ * The same as `toISOString`, but faster, because most times are of the same second as the one before, and
  * almost all of the same day.
  * @param timeMs a whole number, in the years 0 to 9999
  */
@@ -19,7 +19,7 @@ export function isoTime(timeMs: number): string {
   return lastStart + (ends[timeMs - second * 1_000] ?? '');
 }
 
-/** What times of this second begin with. */
+/** The beginning of all times of this second. */
 function startOf(second: number): string {
   const day = Math.floor(second / daySeconds);
   if (day !== lastDay) {

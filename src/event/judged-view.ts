@@ -12,24 +12,24 @@ import { unseen, viewOf, type DestinationView } from './destination-view.ts';
 /** A destination as everything that is known of it shows it. */
 export interface JudgedView extends Omit<DestinationView, 'state'> {
   readonly state: DestinationHealth;
-  /** When the workers that report on it were last heard; undefined: none was. */
+  /** The time at which the workers that report on it were last heard; undefined: none was. */
   readonly asOf: string | undefined;
 }
 
-/** What workers report. */
+/** The reports of workers. */
 export interface Said {
-  /** Those that live. */
+  /** The workers that live. */
   readonly workers: readonly WorkerStatus[];
   /** Each living worker's report, by destination. */
   readonly destinations: ReadonlyMap<string, readonly DestinationStatus[]>;
-  /** When a worker was last heard, also one that is gone. */
+  /** The time at which a worker was last heard, also one that is gone. */
   readonly heard: string | undefined;
 }
 
-/** What else is known of a destination. */
+/** Everything else that is known of a destination. */
 export interface Known extends Pick<Evidence, 'configured' | 'past' | 'givenUp'> {
   readonly pausedSince: string | undefined;
-  /** Whether reports are as new as they can be. */
+  /** True if reports are as new as they can be. */
   readonly isHeard: boolean;
 }
 

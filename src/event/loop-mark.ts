@@ -9,7 +9,7 @@ export const loopMark = 'postrider';
 const inLowerCase = loopHeader.toLowerCase();
 
 /**
- * Whether the request is a delivery of a Postrider, this one or another one, by its headers as Node has them: names in
+ * Tells whether a request is a delivery of a Postrider, this or another one, by its headers as Node has them: names in
  * lower case, and lines of one name joined, as in `postrider, edge.example;v=2`.
  */
 export function isDelivery(headers: IncomingHttpHeaders): boolean {

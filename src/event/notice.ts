@@ -20,7 +20,7 @@ export interface Notice extends WithUid {
   readonly since: string;
   /** Since when nothing has been delivered to it, as far as is known. */
   readonly undeliveredSince: string;
-  /** Of `failing`: one of {@link noticeStages}. */
+  /** One of {@link noticeStages}, for `failing`. */
   readonly after?: string;
   /** The URL in question, without credentials and query. */
   readonly url?: string;
@@ -28,14 +28,14 @@ export interface Notice extends WithUid {
   /** Events that wait for it, and when the first of them is given up. */
   readonly waiting?: number;
   readonly deadline?: string;
-  /** How many destinations a hook's notice is about, and the first hundred of them, `destination` included. */
+  /** The number of destinations that a hook's notice is about, and the first hundred of them, `destination` included. */
   readonly count?: number;
   readonly destinations?: readonly string[];
   /** All of that in a sentence or two. */
   readonly text: string;
 }
 
-/** How long a destination has failed when it is told, and told again. */
+/** The times for which a destination has failed when it is told, and told again. */
 export const noticeStages = ['15m', '4h', '1d', '3d'] as const;
 
 /** Undefined for what is none, or of a kind that this version does not know. */

@@ -58,7 +58,7 @@ export function callOf(fields: JsonObject, origin: Origin): ParsedCall {
   };
 }
 
-/** Of a call that has none: it is the same wherever the record is read. */
+/** The id of a call that has none: it is the same wherever the record is read. */
 export function derivedMessageId({
   topic,
   partition,

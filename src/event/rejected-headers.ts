@@ -3,14 +3,14 @@ import type { Origin } from './parse-call.ts';
 /** The headers that a record in `ingest.rejected` has besides its own. One of its own with such a name is replaced. */
 export const reasonHeader = 'reason';
 export const detailHeader = 'detail';
-/** Of a dead letter alone: how the endpoint's last answer begins. */
+/** The header with the beginning of the endpoint's last answer; only dead letters have it. */
 export const answerHeader = 'answer';
-/** Of a dead letter alone: what came of its last attempt, without what the endpoint said. */
+/** The header with the result of the last attempt, without what the endpoint said; only dead letters have it. */
 export const lastAnswerHeader = 'last-answer';
 /** Stays on the record when it is sent again, so that the call keeps its id, its time and its age. */
 export const originHeader = 'postrider-origin';
 
-/** Whether a record in `ingest.rejected` has this header for other reasons than that it was rejected. */
+/** Tells whether a record in `ingest.rejected` has this header for other reasons than that it was rejected. */
 export function isOwnHeader(name: string): boolean {
   return name !== reasonHeader && name !== detailHeader && name !== originHeader;
 }

@@ -11,7 +11,7 @@ export function writable(id: string): string {
   return id.replaceAll(printedHalf, half).toWellFormed();
 }
 
-/** Whether an id is the one that is sought. Half an emoji counts as any other. */
+/** Tells whether an id is the one that is sought. Half an emoji counts as any other. */
 export function isSought(sought: string): (id: unknown) => boolean {
   const wanted = writable(sought);
   if (!wanted.includes(half)) return (id) => id === sought;

@@ -2,7 +2,7 @@ const dayMs = 86_400_000;
 const minMs = Date.parse('0000-01-01T00:00:00.000Z');
 const maxMs = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** What most clients send. Days 29 to 31 take the long way, where the month's length is checked. */
+/** The form that most clients send. Days 29 to 31 take the long way, where the month's length is checked. */
 const canonical =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
@@ -55,7 +55,7 @@ function parseDate(date: string): number | undefined {
 /** The latest that a Date can be. */
 const latestTimeMs = 8.64e15;
 
-/** Whether something can have happened, or be meant to happen, at this time: epoch milliseconds. */
+/** Tells whether something can have happened, or be meant to happen, at this time: epoch milliseconds. */
 export function isTime(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= latestTimeMs;
 }

@@ -1,5 +1,5 @@
 /**
- * Which destination of a name: an id may be used again once its destination is deleted, and a uid never is. `apply`
+ * The destination of a name: an id may be used again once its destination is deleted, and a uid never is. `apply`
  * makes one for each new destination, and whatever waits for a destination, is kept, shown or linked bears it.
  */
 export interface WithUid {
@@ -12,7 +12,7 @@ export interface Identity extends WithUid {
   readonly id: string;
 }
 
-/** Whether a record belongs to the destination, and not to an earlier one of the same id. No other code decides this. */
+/** Tells whether a record belongs to the destination, and not to an earlier one of the id. No other code decides this. */
 export function isOf(destination: WithUid, record: WithUid): boolean {
   return destination.uid === record.uid;
 }
