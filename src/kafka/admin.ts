@@ -32,7 +32,7 @@ export interface KafkaAdmin {
   brokerCount(): Promise<number>;
   /** Sorted. */
   topicNames(prefix?: string): Promise<string[]>;
-  /** Those of the topics that exist, with all effective settings in `config`. */
+  /** Describes the topics that exist, with all effective settings in `config`. */
   describeTopics(names: readonly string[]): Promise<Map<string, TopicSpec>>;
   /** Creates those that are missing, leaves the others as they are, and returns the names created. */
   createTopics(topics: readonly TopicSpec[]): Promise<string[]>;
@@ -47,16 +47,16 @@ export interface KafkaAdmin {
   offsetsAt(topic: string, timeMs: number): Promise<number[]>;
   /** By topic and partition: the offset that the group reads next, -1 where it has committed none. */
   committedOffsets(groupId: string, topics: readonly string[]): Promise<Map<string, number[]>>;
-  /** How many processes are in the group; a killed one counts until its session ends. */
+  /** The number of processes in the group; a killed one counts until its session ends. */
   memberCount(groupId: string): Promise<number>;
-  /** What the group has yet to finish of the topic, in the order of partitions. */
+  /** The records of the topic that the group has yet to finish, in the order of partitions. */
   unfinished(groupId: string, topic: string): Promise<UnfinishedPart[]>;
   close(): Promise<void>;
 }
 
 /** Leaders of many new topics are elected one after the other. */
 const createTimeoutMs = 30_000;
-/** What brokers answer about a new topic, until each has heard of it and of its leaders. */
+/** The errors of brokers about a new topic, until each has heard of it and of its leaders. */
 const creation: Unsettled = {
   forMs: createTimeoutMs,
   reasons: [...elections.reasons, 'UNKNOWN_TOPIC_OR_PARTITION', 'NOT_LEADER_FOR_PARTITION'],

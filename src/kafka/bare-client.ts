@@ -17,16 +17,16 @@ export interface KafkaOptions extends Access {
   readonly clientId: string;
   /** The zone of this process: records are read from a replica in it where brokers say that there is one. */
   readonly rack?: string;
-  /** How often kafkajs tries again by itself; enough for a broker's restart where not given. */
+  /** The number of times that kafkajs tries again by itself; enough for a broker's restart where not given. */
   readonly retries?: number;
 }
 
 /**
- * What the other stages hold of Kafka: they pass it on and never look inside. kafkajs has admin and
+ * The client that the other stages hold: they pass it on and never look inside. kafkajs has admin and
  * transactions; records are read and written over a cluster of one's own.
  */
 export class KafkaClient extends kafkajs.Kafka {
-  /** What its producers compress with. */
+  /** The compression of its producers. */
   readonly compressor: Compressor;
   /** Empty: unknown. */
   readonly rack: string;

@@ -16,7 +16,7 @@ export type ConnectionProblem =
   | 'tls-not-offered'
   | 'tls-wanted';
 
-/** As Node names what it finds wrong with the broker's certificate, and the broker with ours. */
+/** The names of Node for what is wrong with the broker's certificate, and of brokers for ours. */
 const byCode: Readonly<Record<string, ConnectionProblem>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'broker-untrusted',
   UNABLE_TO_GET_ISSUER_CERT: 'broker-untrusted',
@@ -34,7 +34,7 @@ const refusesOurCertificate =
   /ALERT_(BAD_CERTIFICATE|UNSUPPORTED_CERTIFICATE|CERTIFICATE_|UNKNOWN_CA|ACCESS_DENIED)/;
 
 /**
- * What `error`, from connecting with `options`, says; undefined where waiting may help. A broker that
+ * The meaning of `error`, from connecting with `options`; undefined where waiting may help. A broker that
  * hangs up says nothing, so the same is tried with less: without a login, and with TLS the other way
  * round. No name or password is sent on the way.
  */

@@ -30,7 +30,7 @@ export interface Candidate {
   release(): Promise<void>;
 }
 
-/** What a process waits for that wants the right. */
+/** The wait of a process that wants the right. */
 export interface Wait {
   /** Ends the wait for Kafka and for the turn. */
   readonly signal: AbortSignal;

@@ -31,7 +31,7 @@ function rootCause(error: unknown): Error & { readonly type?: unknown } {
   return asError(root);
 }
 
-/** As long as the waits of Kafka's own clients grow, for what costs a broker a question. */
+/** The longest wait of Kafka's own clients, for what costs a broker a question. */
 const longestWaitMs = 1_000;
 
 /** The wait before the next request after so many failed ones: from 0.1 s, doubling to the longest, ± 20 %. */

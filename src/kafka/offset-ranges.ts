@@ -8,7 +8,7 @@ export interface TimeSpan {
 }
 
 /**
- * Where the topic's records of that time are, in the order of partitions. The range of a partition that has none is
+ * The ranges of the topic's records of that time, in the order of partitions. The range of a partition that has none is
  * empty.
  */
 export async function rangesWithin(
@@ -32,13 +32,13 @@ export async function rangesWithin(
   });
 }
 
-/** How many offsets the ranges have: about as many as records. */
+/** The number of offsets in the ranges: about as many as records. */
 export function offsetsIn(ranges: readonly OffsetRange[]): number {
   return ranges.reduce((sum, { start, end }) => sum + end - start, 0);
 }
 
 /**
- * Whether a group has finished all records of these ranges.
+ * Tells whether a group has finished all records of these ranges.
  * @param committed what the group has committed of their topic, as from `KafkaAdmin.committedOffsets`
  */
 export function isFinished(

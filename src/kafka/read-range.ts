@@ -17,7 +17,7 @@ import type { IncomingRecord } from './record.ts';
 export interface ReadRangeOptions {
   readonly topic: string;
   /**
-   * What to read: as from `KafkaAdmin.offsets`, or narrower. `end` is exclusive. Default: everything that is
+   * The ranges to read: as from `KafkaAdmin.offsets`, or narrower. `end` is exclusive. Default: everything that is
    * written when reading begins, including records behind a transaction that is open then, whose end is
    * waited for.
    */
@@ -37,7 +37,7 @@ const defaultMaxFetchBytes = 4 * 1024 * 1024;
 const maxPartitionBytes = 1024 * 1024;
 const maxWaitMs = 200;
 /**
- * How often in a row a failing request is repeated, with that broker or another one: half a minute in all.
+ * The number of times in a row that a failing request is repeated, with that broker or another: half a minute in all.
  */
 const mostFailures = 60;
 const againMs = 500;
@@ -90,7 +90,7 @@ export async function writtenRanges(kafka: ClusterClient, topic: string): Promis
 interface Range {
   readonly cursor: Cursor;
   readonly end: number;
-  /** How many answers in a row have said that the log does not reach the range's end. */
+  /** The number of answers in a row that have said that the log does not reach the range's end. */
   timesLost: number;
 }
 

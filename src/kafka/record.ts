@@ -6,7 +6,7 @@ export type HeaderValue = Buffer | string;
 export interface OutgoingRecord {
   readonly topic: string;
   readonly partition?: number;
-  /** What the partition is computed from, if not the key. It is not written. */
+  /** The text that the partition is computed from, if not the key. It is not written. */
   readonly partitionKey?: string | undefined;
   readonly key: Buffer | string | null;
   readonly value: Buffer | string | null;

@@ -15,7 +15,7 @@ export interface Progress {
   readonly finished: number;
 }
 
-/** How far a topic is written, and finished by a group, for one who looks often: the connections stay open. */
+/** The progress of a topic, written and finished by a group, for one who looks often: the connections stay open. */
 export class TopicProgress {
   readonly #topic: string;
   readonly #cluster: Cluster;

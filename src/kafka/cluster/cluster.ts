@@ -14,7 +14,7 @@ import { WritingCluster, type ProducerCluster, type TopicMetadata } from './writ
 
 export type { TopicMetadata } from './writing-cluster.ts';
 
-/** What brokers are asked, as of a producer's cluster: answers come as they are, or the method rejects. */
+/** The questions to brokers, beside those of a producer's cluster: answers come as they are, or the method rejects. */
 export interface Cluster extends ProducerCluster {
   /** A topic as this node knows it; undefined: not at all. `topic` says it too, where it is not older. */
   describe(nodeId: number, topic: string): Promise<TopicMetadata | undefined>;
@@ -36,7 +36,7 @@ export interface Cluster extends ProducerCluster {
   ): Promise<T>;
 }
 
-/** Where records are read from: opens clusters, for a process in this zone. */
+/** The client of readers: it opens clusters, for a process in this zone. */
 export interface ClusterClient {
   /**
    * Connects when something is asked; whoever opens it closes it.

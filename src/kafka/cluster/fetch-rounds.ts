@@ -41,7 +41,7 @@ export class FetchRounds {
   readonly #send: (request: FetchRequest) => Promise<FetchAnswer>;
   /** The reader whose turn was longest ago comes first: a broker fills its answer with the first partitions first. */
   #wishes: readonly Wish[] = [];
-  /** When each reader was answered last. Missing: it is in the round, or has not been answered yet. */
+  /** The time at which each reader was answered last. Missing: it is in the round, or has not been answered yet. */
   readonly #answeredAtMs = new Map<object, number>();
   #isUnderWay = false;
   #gathering: NodeJS.Timeout | undefined;

@@ -8,7 +8,7 @@ export interface TopicMetadata {
 }
 
 /**
- * What brokers have told about topics. A broker that has lost touch with the others goes on telling of the leaders
+ * The newest answers about topics. A broker that has lost touch with the others goes on telling of the leaders
  * that it knew, so a leader is forgotten for a later one only, by its epoch. @see Kafka's Metadata.java, which has
  * the same rule
  */
@@ -18,7 +18,7 @@ export class LatestMetadata {
   /** By the topic's id. A broker that does not know the topic takes nothing away from it. */
   readonly #leaders = new Map<string, readonly PartitionMetadata[]>();
 
-  /** As of the last answer about it; undefined: there was none, or it is not there. */
+  /** The topic by the last answer about it; undefined: there was none, or it is not there. */
   topic(name: string): TopicMetadata | undefined {
     return this.#topics.get(name);
   }
@@ -28,7 +28,7 @@ export class LatestMetadata {
     return this.#errors.get(name);
   }
 
-  /** Whether it is not the topic of that name that is known: one of the two was deleted, and the other made again. */
+  /** Tells whether it is another topic than the known one of that name: one was deleted, and the other made again. */
   isOther({ name, error, id }: DescribedTopic): boolean {
     const known = this.#topics.get(name)?.id ?? id;
     return error === 'NONE' && id !== known;

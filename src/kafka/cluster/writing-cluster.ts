@@ -19,7 +19,7 @@ import { LatestMetadata, type TopicMetadata } from './latest-metadata.ts';
 export type { TopicMetadata } from './latest-metadata.ts';
 
 /**
- * What a producer asks brokers, each answer as it came: an error of one partition is that partition's. Every
+ * The questions of a producer, each answer as it came: an error of one partition is that partition's. Every
  * method rejects when no answer comes, because the connection is lost, a broker hangs or is not known; what was
  * asked may then have been done all the same.
  */
@@ -27,12 +27,12 @@ export interface ProducerCluster {
   /** Asks a broker about these topics, and for the addresses of all brokers. */
   refresh(topics: readonly string[]): Promise<void>;
   /**
-   * As `refresh`, of the broker that was asked longest ago: one that has lost touch with the others answers as well, and
+   * Refreshes from the broker that was asked longest ago: one that has lost touch with the others answers as well, and
    * may be the only one that is connected.
    */
   refreshInTurn(topics: readonly string[]): Promise<void>;
   /**
-   * As of the last refresh that asked for it, and of each partition no earlier leader than was known before;
+   * The topic by the last refresh that asked for it, and of each partition no earlier leader than was known before;
    * undefined: never asked for, or not there.
    */
   topic(name: string): TopicMetadata | undefined;
@@ -40,7 +40,7 @@ export interface ProducerCluster {
   topicError(name: string): KafkaErrorName | undefined;
   produce(nodeId: number, request: ProduceRequest): Promise<readonly ProducedPartition[]>;
   initProducerId(): Promise<ProducerIdentity>;
-  /** Whoever waits for an answer is rejected. */
+  /** Rejects all that wait for an answer. */
   close(): void;
 }
 

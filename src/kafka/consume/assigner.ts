@@ -14,7 +14,7 @@ const { AssignerProtocol } = kafkajs;
  * member lets go of it, joins again without it, and then it is given away. What stays is read on meanwhile.
  */
 export const cooperativeProtocol = 'same-index.cooperative';
-/** What releases before this one speak: whatever moves is read by its new owner at once. */
+/** The protocol of releases before this one: whatever moves is read by its new owner at once. */
 export const eagerProtocol = 'same-index';
 const protocolVersion = 1;
 
@@ -24,7 +24,7 @@ export interface MemberClaim {
   readonly owned: readonly number[];
 }
 
-/** What a member tells whoever assigns. */
+/** The wishes that a member tells the one who assigns. */
 export interface MemberWishes {
   readonly topics: readonly string[];
   readonly owned: readonly number[];

@@ -5,11 +5,11 @@ export interface CommitMetadata {
   /** Leader epoch of the newest record that was read; -1: unknown. */
   readonly epoch: number;
   readonly ahead: FinishedAhead | undefined;
-  /** Of the topic that the offset is of: one that was made again has the same name. Undefined: unknown. */
+  /** The id of the offset's topic: one that was made again has the same name. Undefined: unknown. */
   readonly topicId: string | undefined;
 }
 
-/** Of a position of which nothing is known. */
+/** The metadata of a position of which nothing is known. */
 export const untold: CommitMetadata = { epoch: -1, ahead: undefined, topicId: undefined };
 
 /** Kafka's default of `offset.metadata.max.bytes` is 4,096. Base64 makes four bytes of three. */

@@ -42,7 +42,7 @@ export class Committer {
   /** Records since the last commit began. */
   #finished = 0;
   #isStopped = false;
-  /** How many times in a row Kafka's ACLs have refused all of a commit. */
+  /** The number of times in a row that Kafka's ACLs have refused all of a commit. */
   #refusals = 0;
   /** One at a time, so that an older one never comes after a newer. */
   #sending: Promise<boolean> = Promise.resolve(true);

@@ -80,7 +80,7 @@ export interface ConsumeObserver {
   troubled?(error: Error): void;
   /** So many offsets were removed from the log before they were read. */
   recordsGone?(partition: TopicPartition, records: number): void;
-  /** What comes next in this partition cannot be read. It is tried again every half minute. */
+  /** The next batch of this partition cannot be read. It is tried again every half minute. */
   unreadable?(partition: TopicPartition): void;
   /** The commit is tried again a fifth of a second later. */
   commitFailed?(error: Error): void;
@@ -89,7 +89,7 @@ export interface ConsumeObserver {
 export interface PartitionLag extends TopicPartition {
   /** Records before the high watermark that are not finished, including those in flight. */
   readonly records: number;
-  /** When the oldest record in flight was appended; undefined where none is. */
+  /** The append time of the oldest record in flight; undefined where none is. */
   readonly oldestMs: number | undefined;
 }
 
@@ -105,9 +105,9 @@ export interface ConsumeLoop {
   /** Accepted and not finished. */
   readonly inFlightRecords: number;
   readonly inFlightBytes: number;
-  /** Of every owned partition; at most 15 s old for those that bring nothing. */
+  /** The lag of every owned partition; at most 15 s old for those that bring nothing. */
   lag(): readonly PartitionLag[];
-  /** Of every owned partition, records appended before `timeMs`: in flight, and not taken in yet by an estimate. */
+  /** The records of every owned partition appended before `timeMs`: in flight, and by an estimate not taken in yet. */
   before(timeMs: number, nowMs: number): readonly PartitionBefore[];
   /** The part of a partition's window that is taken: at 1 nothing more of it is taken in. */
   fullness(partition: TopicPartition): number;
@@ -133,7 +133,7 @@ const unlimited: WindowLimits = { records: Infinity, bytes: Infinity };
 const defaultMaxBytesPerPartition = 1_048_576;
 /** A partition that is resumed has to wait until the running fetch of its broker ends. */
 const maxWaitMs = 100;
-/** Where a fetch leaves out no partition, only one that is assigned meanwhile has to wait for its end. */
+/** Only a partition that is assigned meanwhile has to wait for the end of a fetch that leaves out none. */
 const quietWaitMs = 500;
 /** Greatest age of the high watermark of a partition that brings nothing. */
 const refreshMs = 15_000;

@@ -65,7 +65,7 @@ export class Coordinator {
   readonly #cluster: Cluster;
   readonly #groupId: string;
   #nodeId: number | undefined;
-  /** Who was it before, and failed, or -1 where nobody was found: it may go on naming itself. */
+  /** The coordinator before, which failed, or -1 where none was found: it may go on naming itself. */
   #failed: number | undefined;
 
   constructor(cluster: Cluster, groupId: string) {

@@ -4,7 +4,7 @@ import type { WindowLimits } from './window.ts';
 export interface Holding {
   readonly inFlight: number;
   readonly inFlightBytes: number;
-  /** What of it was set aside: whoever does that bounds it. */
+  /** The part of it that was set aside. The stage that does so bounds it. */
   readonly aside: number;
   readonly asideBytes: number;
   readonly limits: WindowLimits;

@@ -48,19 +48,19 @@ export interface IntakeOptions {
 export const drainMs = 8_000;
 
 /**
- * Which partitions this member has, where each is read from, and how much of it is taken in. A partition that
+ * Decides which partitions this member has, where each is read from, and how much is taken in. A partition that
  * moves to another member is let go of in this order: nothing more is taken in, what waits is released, what
  * is under way ends, what is finished is committed, and only then does this member give it up.
  */
 export class Intake implements CursorOwner {
   readonly #options: IntakeOptions;
   readonly #partitions = new PartitionMap<OwnedPartition>();
-  /** What this process has finished needs no work when the partition comes back, though nobody could commit it. */
+  /** Accounts of what this process has finished: it needs no work when the partition comes back, though nobody committed it. */
   readonly #former = new PartitionMap<FormerAccount>();
   #isMember = false;
   #isUnheard = false;
   #isClosing = false;
-  /** Of the last assignment by the group. Positions that were looked up for an earlier one are void. */
+  /** Aborted by the next assignment. Positions that were looked up for an earlier one are void. */
   #placing = new AbortController();
   #isPlaced = false;
   #drains: { readonly partitions: readonly OwnedPartition[]; resolve(): void }[] = [];
@@ -164,7 +164,7 @@ export class Intake implements CursorOwner {
     }
   }
 
-  /** Whether the group may have continued without this member: nothing more is taken in until that is known. */
+  /** Takes in nothing more while the group may have continued without this member. */
   unheard(isUnheard: boolean): void {
     this.#isUnheard = isUnheard;
     for (const partition of this.owned()) this.#applyPause(partition);
@@ -234,7 +234,7 @@ export class Intake implements CursorOwner {
     this.#options.rejoin();
   }
 
-  /** Those that were not yet. */
+  /** Revokes the partitions that were not yet. */
   #revoke(partitions: readonly OwnedPartition[]): void {
     const untold = partitions.filter(({ isRevoked }) => !isRevoked);
     if (untold.length === 0) return;

@@ -9,7 +9,7 @@ export function lagByTopic(loops: Iterable<ConsumeLoop>): Map<string, number> {
 }
 
 /**
- * How long ago the oldest record in flight was appended, by topic, in milliseconds; 0 if none is in flight.
+ * The age of the oldest record in flight, by topic, in milliseconds; 0 if none is in flight.
  */
 export function oldestByTopic(loops: Iterable<ConsumeLoop>, nowMs: number): Map<string, number> {
   const ages = new Map<string, number>();

@@ -38,7 +38,7 @@ export interface MembershipOptions {
   readonly signal: AbortSignal;
   /** The indices that this member owns, and may therefore be kept by it. */
   ownedIndices(): readonly number[];
-  /** What this member may read from now on. Cooperative: nobody reads what it had before and has not let go of. */
+  /** Called with what this member may read from now on. Cooperative: nobody reads what it has not let go of. */
   assigned(partitions: readonly TopicPartition[], isCooperative: boolean): void;
   /** The group has gone on without this member: others may read what it had. */
   expelled(): void;
@@ -59,14 +59,14 @@ export interface MembershipOptions {
 /** The partitions of a killed process have a new owner when its session is over. */
 const sessionTimeoutMs = 10_000;
 const heartbeatMs = 1_000;
-/** How long the others wait for a member that takes part in no rebalance; each does within a heartbeat. */
+/** The time for which others wait for a member that takes part in no rebalance; each does within a heartbeat. */
 const rebalanceTimeoutMs = 15_000;
 /** After something has gone wrong. */
 const againMs = 500;
 const silentTroubles = 3;
 /** A line every ten seconds. */
 const troublesPerLine = 20;
-/** How often the one who assigns looks for topics that do not exist, or have grown. */
+/** The time after which the one who assigns looks again for topics that do not exist, or have grown. */
 const lookMs = 2_000;
 
 const stale: ReadonlySet<KafkaErrorName> = new Set<KafkaErrorName>([
@@ -89,7 +89,7 @@ export class Membership {
   #generation = -1;
   #mustJoin = true;
   #heardMs = -Infinity;
-  /** When the session must be over, unless the coordinator answers before. */
+  /** The time at which the session must be over, unless the coordinator answers before. */
   #sessionEndMs = Infinity;
   #session: NodeJS.Timeout | undefined;
   #isUnheard = false;

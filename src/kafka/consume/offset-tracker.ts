@@ -7,7 +7,7 @@ export interface FinishedAhead {
   readonly unfinished: ReadonlySet<number>;
 }
 
-/** What is finished according to the one or the other. */
+/** All that is finished according to the one or the other. */
 export function eitherOf(one: FinishedAhead, other: FinishedAhead): FinishedAhead {
   const [shorter, longer] = one.upTo < other.upTo ? [one, other] : [other, one];
   const unfinished = [...longer.unfinished].filter(
@@ -46,9 +46,9 @@ export class OffsetTracker implements WindowLoad {
   #nextSlot = 0;
   /** Undefined once everything in it has been passed. */
   #ahead: FinishedAhead | undefined;
-  /** When the last record that was added was appended; undefined before the first. */
+  /** The append time of the last record that was added; undefined before the first. */
   newestMs: number | undefined;
-  /** How many records have been finished: whether there is something new to commit. */
+  /** The number of records that have been finished: it tells whether there is something new to commit. */
   finishes = 0;
 
   constructor(nextOffset: number, ahead?: FinishedAhead) {
@@ -69,12 +69,12 @@ export class OffsetTracker implements WindowLoad {
       : this.#at(this.#offsets, this.#headSlot);
   }
 
-  /** When the oldest record in flight was appended; undefined if none is in flight. */
+  /** The append time of the oldest record in flight; undefined if none is in flight. */
   get oldestMs(): number | undefined {
     return this.#headSlot === this.#nextSlot ? undefined : this.#at(this.#times, this.#headSlot);
   }
 
-  /** How many records in flight were appended before then. */
+  /** The number of records in flight that were appended before then. */
   inFlightBefore(timeMs: number): number {
     let count = 0;
     for (let slot = this.#headSlot; slot < this.#nextSlot; slot += 1) {
@@ -112,7 +112,7 @@ export class OffsetTracker implements WindowLoad {
     return slot;
   }
 
-  /** Of what former owners finished only this is still in the log. */
+  /** Keeps only this of what former owners finished: the rest is no longer in the log. */
   replaceAhead(ahead: FinishedAhead | undefined): void {
     this.#ahead = ahead;
   }
@@ -169,7 +169,7 @@ export class OffsetTracker implements WindowLoad {
   }
 
   /**
-   * What is finished beyond the finished prefix; undefined: nothing.
+   * The offsets that are finished beyond the finished prefix; undefined: none.
    * @param mostGaps bound on the unfinished offsets that are listed
    */
   finishedAhead(mostGaps: number): FinishedAhead | undefined {
@@ -195,7 +195,7 @@ export class OffsetTracker implements WindowLoad {
   }
 
   /**
-   * What is finished of all that comes from this offset on; undefined: nothing, or what lies between is not known here.
+   * The finished offsets from this one on; undefined: none, or what lies between is not known here.
    */
   finishedFrom(offset: number): FinishedAhead | undefined {
     if (offset < this.#firstOffset) return undefined;
@@ -206,7 +206,7 @@ export class OffsetTracker implements WindowLoad {
     return known.upTo > offset ? known : undefined;
   }
 
-  /** Whether this is the offset of a record that was accepted into this account and is finished. */
+  /** Tells whether this is the offset of a record that was accepted into this account and is finished. */
   hasFinished(offset: number): boolean {
     if (offset < this.#firstOffset || offset >= this.#nextOffset) return false;
     if (offset < this.finishedUpTo) return true;

@@ -10,7 +10,7 @@ import type { Holding } from './intake-budget.ts';
 import { fullness, hasRoom, mustPause, type WindowLimits } from './window.ts';
 
 /**
- * What is in flight and committed of one partition since it was last read from a committed offset. Records
+ * The account of one partition since it was last read from a committed offset: in flight and committed. Records
  * refer to their account: when the partition gets a new account, finishing old records has no effect.
  */
 export class Account implements RecordOwner {
@@ -29,7 +29,7 @@ export class Account implements RecordOwner {
   onFinished: (() => void) | undefined;
   /** All that is finished here is so in what leaders up to this epoch have written; -1: unknown. */
   epoch = -1;
-  /** What former owners finished ahead, where that is known of later leaders as well. */
+  /** The offsets that former owners finished ahead, where that is known of later leaders as well. */
   #holdsLonger: readonly FinishedBefore[] = [];
 
   /** @param former what the commit at this position says, and what else is known of former owners */
@@ -61,7 +61,7 @@ export class Account implements RecordOwner {
     this.tracker.skipTo(offset);
   }
 
-  /** As `OffsetTracker.cutOff`. */
+  /** Does the same as `OffsetTracker.cutOff`. */
   cutOff(offset: number): void {
     this.#holdsLonger = [];
     this.tracker.cutOff(offset);
@@ -114,7 +114,7 @@ export class Account implements RecordOwner {
   }
 }
 
-/** What was finished ahead, of what leaders up to this epoch have written. */
+/** Offsets finished ahead, of what leaders up to this epoch have written. */
 type FinishedBefore = Pick<CommitMetadata, 'epoch'> & { readonly ahead: FinishedAhead };
 
 /** A commit, and the account's state that it represents. */
@@ -123,7 +123,7 @@ export interface DueCommit extends Commit {
   readonly finishes: number;
 }
 
-/** What this process had of a partition before it had to let go of it. */
+/** The account that this process had of a partition before it had to let go of it. */
 export interface FormerAccount {
   readonly account: Account;
   readonly topicId: string;
@@ -202,7 +202,7 @@ export class OwnedPartition implements TopicPartition, Holding {
     return { accepted, seen };
   }
 
-  /** Whether the intake of this partition must pause now. */
+  /** Decides whether the intake of this partition must pause now. */
   updateFull(): boolean {
     const { account } = this;
     this.isFull =
@@ -220,7 +220,7 @@ export class OwnedPartition implements TopicPartition, Holding {
     return account === undefined ? 0 : fullness(account.tracker, limits, share);
   }
 
-  /** What to commit; undefined: nothing new, or another member may have continued from here. */
+  /** The next commit; undefined: nothing new, or another member may have continued from here. */
   takeCommit(): DueCommit | undefined {
     const { topic, partition, account } = this;
     if (account?.isDue !== true || this.isDoubtful) return undefined;
@@ -235,7 +235,7 @@ export class OwnedPartition implements TopicPartition, Holding {
   }
 
   /**
-   * How many records that are not taken in yet were appended before `timeMs`. Nobody has seen when they were, so it
+   * The number of records not taken in yet that were appended before `timeMs`. Nobody has seen when they were, so it
    * is as if they had come evenly since the last one that was taken in.
    */
   unreadBefore(timeMs: number, nowMs: number): number {

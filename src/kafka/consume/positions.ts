@@ -5,17 +5,17 @@ import { decodeCommitMetadata, untold, type CommitMetadata } from './commit-meta
 import type { CommittedOffset, Coordinator } from './coordinator.ts';
 import { Account, type OwnedPartition } from './owned-partition.ts';
 
-/** Where reading of a partition continues. */
+/** The place where reading of a partition continues. */
 export interface Position {
   readonly partition: OwnedPartition;
   readonly account: Account;
   /** Leader epoch of the last record that was read; -1: unknown. */
   readonly epoch: number;
-  /** Of the topic that the position is in; undefined: it is not there at this moment. */
+  /** The id of the topic that the position is in; undefined: it is not there at this moment. */
   readonly topicId: string | undefined;
 }
 
-/** What this process knows about its commits of a partition. */
+/** The knowledge of this process about its commits of a partition. */
 export interface OwnCommits {
   /** Acknowledged, or found at the last look-up; undefined: none. */
   readonly committed: number | undefined;
@@ -24,7 +24,7 @@ export interface OwnCommits {
 }
 
 /**
- * Whether an account stays valid after the group continued without this member: only if the committed offset
+ * Tells whether an account stays valid after the group continued without this member: only if the committed offset
  * was not moved meanwhile. `onBroker`: -1 where nothing is committed.
  */
 export function mayKeep({ committed, attempted }: OwnCommits, onBroker: number): boolean {
@@ -119,7 +119,7 @@ function committedIn(
 }
 
 /**
- * What this process has finished itself, beside what was committed. Without it, an event of which the retry topics hold
+ * The offsets that this process has finished itself, beside those committed. Without them, an event of which retry topics hold
  * a chain of copies would become as many events each time that the group goes on without its member.
  */
 function finishedHere(
@@ -139,7 +139,7 @@ function firstOf({ committed, attempted }: OwnCommits): number {
   return Math.min(committed ?? attempted ?? 0, attempted ?? committed ?? 0);
 }
 
-/** Whether both are known, and not the same. */
+/** True if both are known, and not the same. */
 function differ(topicId: string | undefined, other: string | undefined): boolean {
   return topicId !== undefined && other !== undefined && topicId !== other;
 }

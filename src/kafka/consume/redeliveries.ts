@@ -14,7 +14,7 @@ type Tracker = RecordOwner['tracker'];
 export class Redeliveries {
   readonly #partitions = new PartitionMap<{ current: Tracker; former: Tracker[] }>();
 
-  /** How many of these new records of one partition, in offset order, were finished before. */
+  /** The number of these new records of one partition, in offset order, that were finished before. */
   count(records: readonly Taken[]): number {
     const first = records[0];
     if (first === undefined) return 0;

@@ -1,6 +1,6 @@
 import type { FinishedAhead } from './offset-tracker.ts';
 
-/** What a group has not finished of one partition: the range that is not committed, with gaps. */
+/** The unfinished part of one partition for a group: the range that is not committed, with gaps. */
 export class UnfinishedPart {
   readonly partition: number;
   readonly start: number;

@@ -1,10 +1,10 @@
-/** How much of one partition may be in flight. */
+/** The most of one partition that may be in flight. */
 export interface WindowLimits {
   readonly records: number;
   readonly bytes: number;
 }
 
-/** What is in flight in one partition. */
+/** The load of one partition that is in flight. */
 export interface WindowLoad {
   readonly inFlight: number;
   readonly inFlightBytes: number;
@@ -16,12 +16,12 @@ export interface WindowLoad {
 }
 
 /**
- * How many windows may pass an unfinished record. A record whose attempts time out must not stop its partition,
+ * The number of windows that may pass an unfinished record. One whose attempts time out must not stop its partition,
  * nor may a crash repeat an unlimited number of records behind one that is never finished.
  */
 const spanPerWindow = 64;
 
-/** Of the windows that may pass an unfinished record, this part must be left before intake resumes: one window. */
+/** The part of the windows that may pass an unfinished record that must be left before intake resumes: one window. */
 const spanLeft = 1 / spanPerWindow;
 
 /**
@@ -33,7 +33,7 @@ export function fullness(load: WindowLoad, limits: WindowLimits, share: number):
 }
 
 /**
- * Whether intake must be paused. It resumes at half of what may be in flight, so that it takes in many records at a
+ * Decides whether intake must be paused. It resumes at half of what may be in flight, to take in many records at a
  * time. That has nothing to do with how far the oldest record is passed, which may stay as it is for long.
  * @param share as for `fullness`
  */
@@ -48,7 +48,7 @@ export function mustPause(
   return paused ? inFlight > 0.5 || span > 1 - spanLeft : inFlight >= 1 || span >= 1;
 }
 
-/** Whether another record fits in. */
+/** Tells whether another record fits in. */
 export function hasRoom(
   load: Omit<WindowLoad, 'span'>,
   limits: WindowLimits,

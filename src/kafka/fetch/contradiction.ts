@@ -10,25 +10,25 @@ import type { FetchedPartition } from '../protocol/fetch.ts';
 
 const lastOffsetDeltaEnd = lastOffsetDeltaAt + 4;
 
-/** What a reader knows of a partition when an answer comes. */
+/** A reader's knowledge of a partition when an answer comes. */
 export interface Known {
   /** That was asked for. */
   readonly offset: number;
-  /** Of the last record that was read; -1: unknown. */
+  /** The epoch of the last record that was read; -1: unknown. */
   readonly lastEpoch: number;
-  /** Of the leader that was asked; -1: unknown. */
+  /** The epoch of the leader that was asked; -1: unknown. */
   readonly leaderEpoch: number;
-  /** As the answer says. */
+  /** The high watermark that the answer says. */
   readonly highWatermark: number;
 }
 
 /** A reader's place in a partition. */
 export interface Reading extends Omit<Known, 'highWatermark'> {
-  /** What was wrong with the last answer. */
+  /** The fault of the last answer. */
   contradiction: string | undefined;
 }
 
-/** What is wrong with an answer for the first time; what is wrong twice in the same way was not changed on the way. */
+/** The fault of an answer for the first time; one that comes twice in the same way was not made on the way. */
 export function newContradiction(
   reading: Reading,
   { records, highWatermark }: Pick<FetchedPartition, 'records' | 'highWatermark'>,
@@ -40,7 +40,7 @@ export function newContradiction(
 }
 
 /**
- * What cannot be true of the batches that an answer brought; undefined: nothing. Kafka's checksum leaves out
+ * The contradiction in the batches that an answer brought; undefined: none. Kafka's checksum leaves out
  * the fields that say where a batch lies and which leader wrote it. With a bit of them changed on the way, a
  * reader would leave out all records before the place where it now believes to be.
  *

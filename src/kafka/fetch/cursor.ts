@@ -2,18 +2,18 @@ import type { FetchPosition } from '../protocol/fetch.ts';
 import type { TopicPartition } from '../record.ts';
 import type { PartitionRecords } from './partition-records.ts';
 
-/** What an answer brought of a partition. */
+/** The part of an answer that a partition got. */
 export interface Brought {
-  /** Who sent it. */
+  /** The node that sent it. */
   readonly nodeId: number;
   readonly records: PartitionRecords;
-  /** When it was requested, by the steady clock. */
+  /** The time at which it was requested, by the steady clock. */
   readonly askedAtMs: number;
   /** The end of what a reader of committed records could see then. */
   readonly end: number;
 }
 
-/** How long only the leader is asked after a replica was left. */
+/** The time for which only the leader is asked after a replica was left. */
 const leaderOnlyMs = 300_000;
 
 /** The position in one partition, and what is known of its log. A fetch uses it as it is. */
@@ -34,7 +34,7 @@ export class Cursor implements TopicPartition, FetchPosition {
   leader = -1;
   /** Epoch of the leader; -1: unknown. */
   leaderEpoch = -1;
-  /** How often in a row others were asked who leads, because its leader does not have the position. */
+  /** The number of times in a row that others were asked who leads, because its leader does not have the position. */
   timesDoubted = 0;
   /** Since when, by the steady clock, the cluster knows of no leader; undefined: it does. */
   unledSinceMs: number | undefined;
@@ -54,13 +54,13 @@ export class Cursor implements TopicPartition, FetchPosition {
   askedEpoch = -1;
   /** Records that an answer brought and the owner has not taken yet. */
   brought: Brought | undefined;
-  /** What was brought is being handed over. */
+  /** True while what was brought is being handed over. */
   isHandedOver = false;
   /** By the steady clock: it is not asked for before. */
   restUntilMs = 0;
-  /** What the last answer contradicted itself in. */
+  /** The contradiction in the last answer. */
   contradiction: string | undefined;
-  /** How many times in a row Kafka's ACLs have refused it; undefined: it was not read yet. */
+  /** The number of times in a row that Kafka's ACLs have refused it; undefined: it was not read yet. */
   refusals: number | undefined;
 
   /** @param lastEpoch as it was committed; -1: unknown */
@@ -78,7 +78,7 @@ export class Cursor implements TopicPartition, FetchPosition {
     this.lastEpoch = lastEpoch;
   }
 
-  /** Whether its leader is not known to be as late as the one whose record was read last. */
+  /** True if its leader is not known to be as late as the one whose record was read last. */
   get mayBeOfFormerLeader(): boolean {
     return this.lastEpoch < 0 || this.lastEpoch > this.leaderEpoch;
   }

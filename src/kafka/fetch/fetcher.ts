@@ -32,7 +32,7 @@ export interface CursorOwner {
   reached?(cursor: Cursor, askedAtMs: number): void;
   /** The cursor continues at another position. */
   moved(cursor: Cursor, move: Move): void;
-  /** What comes next cannot be read; it is tried again after a while. */
+  /** Called when the next batch cannot be read; it is tried again after a while. */
   stuck(cursor: Cursor, problem: Error): void;
   /** Its topic was deleted and made again: nothing of it is brought any more. */
   remade(cursor: Cursor): void;
@@ -48,11 +48,11 @@ export interface FetcherOptions {
   readonly log: Logger;
   readonly owner: CursorOwner;
   /**
-   * How long a fetch of these cursors waits if there is nothing to read.
+   * The time for which a fetch of these cursors waits if there is nothing to read.
    * @param leftOut how many cursors of the same broker are not in it, and may have to wait for its end
    */
   maxWaitMs(asked: readonly Cursor[], leftOut: number): number;
-  /** How often the topics are refreshed while nothing is wrong. */
+  /** The time between refreshes of the topics while nothing is wrong. */
   readonly refreshMs: number;
   /** Called before anything of an answer is handed over: an owner that must not take it pauses its cursors now. */
   answered?(): void;
@@ -72,13 +72,13 @@ const warnAgainMs = 10_000;
 const lateMs = 200;
 /** A broker of which nothing is wanted is looked at again after this time, and at once when something is. */
 const idleMs = 1_000;
-/** What cannot be read now may be after the next release, or once retention has removed it. */
+/** A batch that cannot be read now may be after the next release, or once retention has removed it. */
 const stuckMs = 30_000;
-/** How often others are asked who leads before a position is moved back: each time, another broker answers. */
+/** The number of times that others are asked who leads before a position is moved back: each time, another broker answers. */
 const mostDoubts = 5;
-/** How long the leader's word about a replica in our zone holds. */
+/** The time for which the leader's word about a replica in our zone holds. */
 const replicaMs = 300_000;
-/** What is believed of a node that does not lead the partition. */
+/** The verdicts that are believed of a node that does not lead the partition. */
 const believed: ReadonlySet<PartVerdict['kind']> = new Set(['records', 'end', 'nothing']);
 type Question = Pick<Brought, 'nodeId' | 'askedAtMs'>;
 /** About a millisecond of work, after which others have a turn. */
@@ -93,7 +93,7 @@ export class Fetcher {
   readonly #options: FetcherOptions;
   readonly #cursors = new Set<Cursor>();
   readonly #nodes = new Set<number>();
-  /** Those that this principal could read at some time. */
+  /** The topics that this principal could read at some time. */
   readonly #readTopics = new Set<string>();
   readonly #leaders: Leaders;
   readonly #stop = new AbortController();

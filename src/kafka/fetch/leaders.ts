@@ -7,7 +7,7 @@ import { Sleeper } from './sleeper.ts';
 export interface LeadersOptions {
   readonly cluster: Cluster;
   readonly cursors: ReadonlySet<Cursor>;
-  /** How often the topics are refreshed while nothing is wrong. */
+  /** The time between refreshes of the topics while nothing is wrong. */
   readonly refreshMs: number;
   readonly signal: AbortSignal;
   /** Its leader is known, and may be another one than before. */
@@ -24,7 +24,7 @@ export interface LeadersOptions {
 
 /** Pause between two requests while something is wrong. */
 const againMs = 250;
-/** How often the broker that was asked longest ago is asked, though nothing is wrong. */
+/** The time after which the broker that was asked longest ago is asked, though nothing is wrong. */
 const othersMs = 15_000;
 /** Elections take less. */
 const unledMs = 10_000;
@@ -70,7 +70,7 @@ export class Leaders {
     return this.#turn;
   }
 
-  /** Whether the cursor's leader is known, or asking again soon is of no use. */
+  /** Returns true if the cursor's leader is known, or asking again soon is of no use. */
   find(cursor: Cursor): boolean {
     const { cluster } = this.#options;
     const topic = cluster.topic(cursor.topic);

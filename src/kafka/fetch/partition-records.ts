@@ -2,7 +2,7 @@ import type { AbortedTransaction } from '../protocol/fetch.ts';
 import { FetchedRecords, type Wanted } from '../protocol/fetched-records.ts';
 import type { IncomingRecord, TopicPartition } from '../record.ts';
 
-/** What a fetch brought of a partition. Its fields are those of the current record. */
+/** The records that a fetch brought of a partition. Its fields are those of the current record. */
 export class PartitionRecords extends FetchedRecords implements IncomingRecord {
   readonly topic: string;
   readonly partition: number;

@@ -5,7 +5,7 @@ export interface LogRange {
   readonly start: number;
   /** One past the newest record. */
   readonly end: number;
-  /** Where the last epoch that was read ends; undefined: that epoch is not known. */
+  /** The end of the last epoch that was read; undefined: that epoch is not known. */
   readonly epochEnd: EpochEnd | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What an answer has shown about the batches of a partition. Both lengths include the first fields. */
+/** The lengths that an answer has shown of a partition's batches. Both include the first fields. */
 export interface SeenBatches {
   /** Length of the largest whole batch; 0: there was none. */
   readonly largestBytes: number;
@@ -12,7 +12,7 @@ const frontBytes = 12;
 const allowance = 1 + 1 / 16;
 
 /**
- * How many bytes to fetch. A broker cuts its answer at the requested size, and a batch that is cut has to be
+ * The number of bytes to fetch. A broker cuts its answer at the requested size, and a batch that is cut has to be
  * fetched again. So this is a whole number of batches: the next one, whose length is known, as many more as
  * fit if they are like the largest, and the front of the one behind, which has its length. If the log has
  * changed and the next batch is larger now, it comes when its partition is the first in a fetch.

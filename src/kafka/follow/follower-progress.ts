@@ -4,14 +4,14 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-/** What a broker has said when asked at that time: the leader of a partition of its log, or another of the leader. */
+/** The word of a broker when asked at that time: the leader of a partition on its log, or another on the leader. */
 interface Evidence {
-  /** Of the leader. */
+  /** The epoch of the leader. */
   readonly epoch: number;
   readonly askedAtMs: number;
 }
 
-/** What is known of a partition. */
+/** The knowledge of a partition. */
 class PartitionProgress {
   /** Nothing was behind what was read. */
   reached: Evidence | undefined;
@@ -22,7 +22,7 @@ class PartitionProgress {
 }
 
 /**
- * Whether a follower has read as far as its topic went at the last request. Only answers count: each
+ * Tells whether a follower has read as far as its topic went at the last request. Only answers count: each
  * partition's own, that nothing is behind what was read of it, and the cluster's, which partitions exist. If leaders
  * must be confirmed, also those of others, that they still lead. Pure; all times are of the steady clock.
  */
@@ -86,7 +86,7 @@ export class FollowerProgress {
     this.#waiters = [];
   }
 
-  /** Whether a caller waits for this partition's next answer. */
+  /** True if a caller waits for this partition's next answer. */
   isAwaited(partition: number): boolean {
     const reachedAtMs = this.#partitions[partition]?.reached?.askedAtMs ?? -Infinity;
     return this.#waiters.some(({ sinceMs }) => sinceMs > reachedAtMs);
@@ -123,7 +123,7 @@ export class FollowerProgress {
   }
 }
 
-/** Of the later leader, and of that one the last. A witness may be slow, or not have heard of a new leader yet. */
+/** The evidence of the later leader, and the last of that one. A witness may be slow, or not know a new leader yet. */
 function later(known: Evidence | undefined, told: Evidence): Evidence {
   if (known === undefined || told.epoch > known.epoch) return told;
   return told.epoch === known.epoch && told.askedAtMs > known.askedAtMs ? told : known;

@@ -18,7 +18,7 @@ export interface FollowerOptions {
   readonly topic: string;
   readonly log: Logger;
   /**
-   * How long a fetch waits if there is nothing to read; default 100 ms. A longer time costs less CPU time and
+   * The time for which a fetch waits if there is nothing to read; default 100 ms. A longer one costs less CPU time and
    * brings records no later.
    */
   readonly maxWaitMs?: number;
@@ -32,7 +32,7 @@ export interface FollowerOptions {
    */
   readonly needsWitnesses?: boolean;
   /**
-   * Where to go on in a partition, as `position` said before, and of which topic, because one that was made
+   * The place to go on in a partition, as `position` said before, and of which topic, because one that was made
    * again has the same name. Undefined: at the beginning.
    */
   from?(partition: number, topicId: string | undefined): number | undefined;

@@ -4,13 +4,13 @@ import type { ClusterClient } from '../cluster/cluster.ts';
 import type { IncomingRecord } from '../record.ts';
 import { startFollower, type Follower, type FollowerOptions } from './follower.ts';
 
-/** Which topic a table is made of, and how closely it is followed. */
+/** The topic that a table is made of, and how closely it is followed. */
 export type TableOptions = Pick<
   FollowerOptions,
   'topic' | 'log' | 'maxWaitMs' | 'freshMs' | 'needsWitnesses'
 >;
 
-/** How records become a table `T`, and what its listeners are told: an entry's name `K`. */
+/** The rules by which records become a table `T`, and what its listeners are told: an entry's name `K`. */
 export interface TableRules<T, K> {
   /** Makes an empty table. `former` is the one whose place it is about to take. */
   create(former: T | undefined): T;
@@ -58,7 +58,7 @@ export function followTable<T, K>(
   return new FollowedTable(kafka, options, rules);
 }
 
-/** What the records of a topic say, in memory, for as long as it is followed. */
+/** The content of a topic in memory, for as long as it is followed. */
 export class FollowedTable<T, K> {
   /** Resolves when everything that was in the topic at the start is in the table. If it rejects, the table has stopped. */
   readonly loaded: Promise<void>;
@@ -99,7 +99,7 @@ export class FollowedTable<T, K> {
     return this.#current;
   }
 
-  /** As that of a `Follower`, and not while a new table is loaded. */
+  /** The same as of a `Follower`, and never while a new table is loaded. */
   isFresh(): boolean {
     return !this.#isLoading && this.#follower.isFresh();
   }

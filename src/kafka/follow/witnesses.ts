@@ -7,7 +7,7 @@ export interface WitnessesOptions {
   readonly cluster: Pick<Cluster, 'topic' | 'describe'>;
   readonly topic: string;
   readonly log: Logger;
-  /** Who would know of another has said, when asked at that time, that the leader of this epoch leads. */
+  /** Called when one that would know of another has said, asked at that time, that the leader of this epoch leads. */
   confirmed(topicId: string, partition: number, epoch: number, askedAtMs: number): void;
 }
 
@@ -17,7 +17,7 @@ export interface WitnessesOptions {
  */
 export class Witnesses {
   readonly #options: WitnessesOptions;
-  /** Those that have not answered yet. One that hangs keeps nobody from asking the others. */
+  /** Brokers that have not answered yet. One that hangs keeps nobody from asking the others. */
   readonly #asked = new Set<number>();
 
   constructor(options: WitnessesOptions) {
@@ -47,7 +47,7 @@ export class Witnesses {
 }
 
 /**
- * Whose word on the leader counts: of the other replicas in sync, of which one would lead in its place. Where there
+ * The brokers whose word on the leader counts: the other replicas in sync, of which one would lead in its place. If there
  * are none, nobody else can lead, and its own does.
  */
 export function witnessesOf({ leader, inSync }: PartitionMetadata): readonly number[] {
@@ -58,11 +58,11 @@ export function witnessesOf({ leader, inSync }: PartitionMetadata): readonly num
 
 interface Testimony {
   readonly topicId: string;
-  /** Of the leaders, by partition. */
+  /** The epochs of the leaders, by partition. */
   readonly epochs: ReadonlyMap<number, number>;
 }
 
-/** What a broker says of the partitions for which its word counts. */
+/** A broker's word on the partitions for which it counts. */
 async function testimonyOf(
   cluster: Pick<Cluster, 'describe'>,
   nodeId: number,
@@ -76,7 +76,7 @@ async function testimonyOf(
 }
 
 /**
- * Whether, of each partition, somebody who would know of another says that its known leader leads: what the leaders
+ * Tells whether, for each partition, one that would know of another says that its known leader leads: what the leaders
  * have said before is all there was then.
  */
 export async function areConfirmed(

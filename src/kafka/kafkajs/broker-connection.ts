@@ -4,7 +4,7 @@ import type { Exchange } from '../protocol/exchange.ts';
 import type { AccessOptions } from './current-access.ts';
 import type { Broker, Connection, ConnectionPool, KafkajsNetwork } from './network.ts';
 
-/** What kafkajs needs to open a connection. */
+/** The settings that kafkajs needs to open a connection. */
 export interface ConnectionSettings {
   readonly network: KafkajsNetwork;
   readonly access: AccessOptions;
@@ -18,7 +18,7 @@ export interface ConnectionSettings {
 export const timeouts = {
   /** kafkajs's default of 1 s is too short for TLS to a cloud region under load. */
   connectionTimeout: 5_000,
-  /** How long a broker that hangs, without closing its connections, can hold one of kafkajs's requests up. */
+  /** The time for which a broker that hangs, without closing its connections, can hold up one of kafkajs's requests. */
   requestTimeout: 20_000,
 } as const;
 
@@ -48,7 +48,7 @@ export class BrokerConnection {
   readonly #onThrottled: ConnectionSettings['throttled'];
   /** Until then, kafkajs sends nothing, and the broker reads nothing. */
   #throttledUntilMs = -Infinity;
-  /** Whoever waits, to be told that it is closed. */
+  /** Requests that wait, to be told that it is closed. */
   readonly #waiting = new Set<(error: Error) => void>();
 
   constructor(host: string, port: number, settings: ConnectionSettings) {
@@ -69,7 +69,7 @@ export class BrokerConnection {
     this.#broker = new network.Broker({ connectionPool: this.#pool, logger });
   }
 
-  /** Whether it may be asked again: a new one is needed otherwise. */
+  /** True if it may not be asked again, so that a new one is needed. */
   get isGone(): boolean {
     return this.#isGone;
   }
@@ -78,7 +78,7 @@ export class BrokerConnection {
     return this.#connection.isConnected();
   }
 
-  /** How long nobody has wanted anything of it. */
+  /** The time for which nobody has wanted anything of it. */
   get idleMs(): number {
     return this.#waiting.size > 0 ? 0 : performance.now() - this.#usedAtMs;
   }
@@ -141,7 +141,7 @@ export class BrokerConnection {
     });
   }
 
-  /** Whoever waits for an answer learns that none will come. */
+  /** Tells all that wait for an answer that none will come. */
   close(error: Error = new NoAnswerError(`the connection to ${this.#address} was closed`)): void {
     this.#isGone = true;
     for (const reject of this.#waiting) reject(error);

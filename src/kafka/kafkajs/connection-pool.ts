@@ -4,7 +4,7 @@ import type { Connection, ConnectionPool } from './network.ts';
 type PoolClass = new (options: object) => ConnectionPool;
 
 /**
- * When a connection ends amid an answer, kafkajs keeps what it has of it and takes the next connection's first
+ * If a connection ends amid an answer, kafkajs keeps what it has of it and takes the next connection's first
  * bytes for the rest. It then waits for an answer of the length that it finds there, or throws where nobody
  * can catch it.
  */

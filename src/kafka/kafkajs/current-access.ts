@@ -4,7 +4,7 @@ import type { ISocketFactory, SASLOptions } from 'kafkajs';
 import type { AuthenticationProvider, KafkajsNetwork } from './network.ts';
 
 /**
- * What a connection is opened and logged in with. It is asked for each time that one is, because certificates
+ * The means to open a connection and log in. They are asked for each time that one is, because certificates
  * and passwords change while a process runs.
  */
 export interface Access {

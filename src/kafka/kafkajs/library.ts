@@ -20,5 +20,5 @@ replaceModule('src/protocol/requests/metadata/v0/response', tolerateLeaderless);
  */
 export const kafkajs = requireOwn('index') as typeof import('kafkajs');
 
-/** What connections are made of, as it is here. */
+/** The parts of connections, as they are here. */
 export const network: KafkajsNetwork = networkOf(requireOwn);

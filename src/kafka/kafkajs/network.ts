@@ -32,10 +32,10 @@ export interface ConnectionPool {
 export interface Connection {
   readonly socket?: { readonly bytesRead: number; destroy(): void };
   readonly requestQueue: RequestQueue;
-  /** What has arrived of the next answer. */
+  /** The arrived part of the next answer. */
   chunks: Buffer[];
   bytesBuffered: number;
-  /** How much of it has to be there before it is looked at. */
+  /** The bytes of it that have to be there before it is looked at. */
   bytesNeeded: number;
   isConnected(): boolean;
   connect: () => Promise<unknown>;

@@ -17,7 +17,7 @@ export interface KafkajsProduceRequest {
   readonly acks: number;
   readonly timeout: number;
   readonly transactionalId?: string | null;
-  /** As text, or something that becomes it. */
+  /** The id as text, or something that becomes it. */
   readonly producerId?: { toString(): string };
   readonly producerEpoch?: number;
   readonly compression: number;
@@ -63,7 +63,7 @@ function isOurs({ acks, topicData }: KafkajsProduceRequest): boolean {
 }
 
 /**
- * Whether the request has nothing that we never write: a timestamp of its own, a header with several values
+ * True if the request has nothing that we never write: a timestamp of its own, a header with several values
  * or none.
  */
 function isPlain({ timestamp, headers = {} }: KafkajsRecord): boolean {

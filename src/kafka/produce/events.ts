@@ -32,7 +32,7 @@ const sayAgainAfterMs = 10_000;
 /** A change of the difference between two clocks that is worth a line. */
 const clockOffMs = 10_000;
 
-/** What a broker answers to the first requests while it creates its internal topics. */
+/** The answers of a broker to the first requests while it creates its internal topics. */
 const startingUp: ReadonlySet<string> = new Set([
   'COORDINATOR_LOAD_IN_PROGRESS',
   'COORDINATOR_NOT_AVAILABLE',

@@ -15,7 +15,7 @@ const fullFlush = { records: 1_000, bytes: 2 * 1024 * 1024 };
 
 export interface FlushLineOptions {
   readonly clock: Clock;
-  /** How long records that arrive at `now` wait for others. */
+  /** The time for which records that arrive at `now` wait for others. */
   waitMs(now: number): number;
   /** One slice for each partition. */
   onFlush(slices: readonly Slice[]): void;
@@ -124,7 +124,7 @@ export class FlushLine {
 export class FlushPace {
   #nextAt = -Infinity;
 
-  /** How long records that arrive at `now` should wait for others. */
+  /** The time for which records that arrive at `now` should wait for others. */
   waitMs(now: number): number {
     // After the clock was set back, the wait could otherwise last until the clock has caught up.
     return Math.min(maxWaitMs, Math.max(0, this.#nextAt - now));

@@ -1,7 +1,7 @@
 import type { KafkaErrorName } from '../protocol/errors.ts';
 
 /**
- * What a partition's answer means for the batch that was sent to it:
+ * The meaning of a partition's answer for the batch that was sent to it:
  * - `written`: it is on every in-sync replica
  * - `again`: the same bytes later; they may be in the log already, where their numbers tell
  * - `elsewhere`: again, and somebody else may be the leader
@@ -39,7 +39,7 @@ const unreplicated: ReadonlySet<string> = new Set<AnswerError>([
   'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
 ]);
 
-/** Whether whoever answers so may have been replaced, and does not say so. */
+/** Tells whether a broker that answers so may have been replaced, and does not say so. */
 export function isLeaderDoubted(error: string): boolean {
   return unreplicated.has(error);
 }

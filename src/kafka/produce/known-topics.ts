@@ -15,7 +15,7 @@ export interface KnownTopicsOptions {
   pause(ms: number): Promise<boolean>;
 }
 
-/** How long a topic's growth, or a leader's silent move, may go unnoticed. */
+/** The time for which a topic's growth, or a leader's silent move, may go unnoticed. */
 const refreshAfterMs = 60_000;
 /** Topics without writes for this long are no longer refreshed. */
 const inUseForMs = 600_000;
@@ -91,7 +91,7 @@ export class KnownTopics {
     return this.#next;
   }
 
-  /** As `refresh`, where the leader that is known may have lost touch with the others. */
+  /** Refreshes where the known leader may have lost touch with the others. */
   async refreshInTurn(topics: Iterable<string>): Promise<void> {
     this.#isInTurn = true;
     return this.refresh(topics);

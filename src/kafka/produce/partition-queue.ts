@@ -9,7 +9,7 @@ export interface QueuedRecord {
   readonly value: Buffer | string | null;
   readonly headers: Readonly<Record<string, HeaderValue>>;
   readonly partition: number;
-  /** What the partition is computed from: the key, unless another one was given. */
+  /** The text that the partition is computed from: the key, unless another one was given. */
   readonly partitionKey: Buffer | string | null;
   /** Before compression, at most. */
   readonly bytes: number;
@@ -63,7 +63,7 @@ export class PartitionQueue {
     return this.#prompt === 0;
   }
 
-  /** Whether a record that comes now should go elsewhere at once. */
+  /** Tells whether a record that comes now should go elsewhere at once. */
   turnsAway(record: Pick<QueuedRecord, 'elsewhereAfterMs'>, nowMs: number): boolean {
     if (!this.trouble.isTooLongFor(record, this.bytes, nowMs)) return false;
     return this.isInFlight || this.length > 0 || !this.trouble.isDueForProbe(nowMs);

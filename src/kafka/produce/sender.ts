@@ -18,7 +18,7 @@ export interface SenderOptions {
   readonly cluster: Pick<Cluster, 'produce' | 'initProducerId'>;
   readonly compressor: Compressor;
   readonly topics: KnownTopics;
-  /** Where the records come from, and where their end is reported. */
+  /** The source of the records, to which their end is reported. */
   readonly accumulator: Accumulator;
   readonly events: ProducerEvents;
   readonly clock: Clock;
@@ -29,7 +29,7 @@ export interface SenderOptions {
 }
 
 /**
- * How long the brokers may take to replicate a batch to all in-sync replicas. Kafka replaces a hanging broker
+ * The time that brokers may take to replicate a batch to all in-sync replicas. Kafka replaces a hanging broker
  * after about ten seconds, so a request to it should not wait for much longer.
  */
 const ackTimeoutMs = 8_000;

@@ -28,7 +28,7 @@ export interface Transactions {
 }
 
 /**
- * How long one transaction may take, and how long an open one may hold up the readers of its topics after its
+ * The time that one transaction may take, and for which an open one may hold up the readers of its topics after its
  * process is gone.
  */
 const transactionTimeoutMs = 10_000;

@@ -28,7 +28,7 @@ export class WriteTrouble {
     this.#sinceMs = undefined;
   }
 
-  /** Whether a record that has another place should be there, and not wait. */
+  /** Tells whether a record that has another place should be there, and not wait. */
   isTooLongFor(
     { elsewhereAfterMs }: { readonly elsewhereAfterMs: number | undefined },
     waitingBytes: number,
@@ -38,12 +38,12 @@ export class WriteTrouble {
     return nowMs - this.#sinceMs >= elsewhereAfterMs || waitingBytes > mostWaitingBytes;
   }
 
-  /** Whether the next record should be tried, to find out whether the trouble is over. */
+  /** Tells whether the next record should be tried, to find out whether the trouble is over. */
   isDueForProbe(nowMs: number): boolean {
     return nowMs - this.#failedMs >= probeAfterMs;
   }
 
-  /** Whether somebody should look. */
+  /** Tells whether somebody should look. */
   isNotable(nowMs: number): boolean {
     if (this.#sinceMs === undefined || nowMs - this.#failedMs > forgottenAfterMs) return false;
     return nowMs - this.#sinceMs >= notableAfterMs;

@@ -2,7 +2,7 @@ import { readInt64 } from './byte-reader.ts';
 import { compareChecksums } from './checksums.ts';
 import { crc32c } from './crc32c.ts';
 
-/** Where fields are, from the first byte of a record batch; up to `magicAt` in all versions. */
+/** The places of fields, from the first byte of a record batch; up to `magicAt` in all versions. */
 export const lengthAt = 8;
 export const lengthEnd = 12;
 export const epochAt = 12;
@@ -34,7 +34,7 @@ export interface BatchHeader {
   readonly isControl: boolean;
   readonly firstTimestampMs: number;
   /**
-   * When the broker appended the batch, which counts for all records; undefined: each has its producer's
+   * The time at which the broker appended the batch, which counts for all records; undefined: each has its producer's
    * time.
    */
   readonly appendedMs: number | undefined;

@@ -28,7 +28,7 @@ export class BatchRecords {
   value: Buffer | null = null;
   headers: Headers = noHeaders;
   flaw: string | undefined = undefined;
-  /** Of the whole record as it was written, headers included. */
+  /** The size of the whole record as it was written, headers included. */
   sizeBytes = 0;
   /** Unpacked. Code that takes it away between reads has to put the same bytes back. */
   bytes: Buffer;
@@ -147,7 +147,7 @@ export class BatchRecords {
     return endless();
   }
 
-  /** As above with 64 bits; exact up to 2^52. */
+  /** Reads the same with 64 bits; exact up to 2^52. */
   #varlong(): number {
     let rest = 0;
     for (let factor = 1; factor <= 2 ** 63; factor *= 0x80) {

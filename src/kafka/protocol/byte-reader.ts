@@ -5,7 +5,7 @@
  */
 export class ByteReader {
   readonly bytes: Buffer;
-  /** Where the next field begins. */
+  /** The place where the next field begins. */
   at: number;
 
   constructor(bytes: Buffer, at: number = 0) {

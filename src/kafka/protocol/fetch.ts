@@ -4,7 +4,7 @@ import { errorName, type KafkaErrorName } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 
 export interface FetchRequest {
-  /** How long the broker waits for records. */
+  /** The time for which the broker waits for records. */
   readonly maxWaitMs: number;
   /** Compressed size of the whole answer; one batch may exceed it. */
   readonly maxBytes: number;
@@ -45,7 +45,7 @@ export interface FetchedPartition {
   readonly aborted: readonly AbortedTransaction[];
   /** Node id of a replica in the reader's own zone; -1: none. */
   readonly preferredReplica: number;
-  /** Where the last epoch that was read ends in this log, if that is before the position. */
+  /** The end of the last epoch that was read in this log, if that is before the position. */
   readonly diverging: EpochEnd | undefined;
   /** Record batches, of which the last may be cut off. */
   readonly records: Buffer;

@@ -29,12 +29,12 @@ const released = Buffer.alloc(0);
  */
 export interface Wanted {
   /**
-   * Where it may begin in the stored bytes, ascending, over many batches; undefined: not known before they
+   * The places where it may begin in the stored bytes, ascending, over many batches; undefined: not known before they
    * are unpacked. Used for bytes that are not compressed, or compressed with LZ4 or snappy, which leave most
    * new content as it is.
    */
   placesIn(stored: Buffer): readonly number[] | undefined;
-  /** Whether it may be among the records of a batch. */
+  /** Tells whether it may be among the records of a batch. */
   mayBeIn(unpacked: Buffer): boolean;
 }
 
@@ -59,7 +59,7 @@ export class FetchedRecords {
   headers: Headers = noHeaders;
   /** Why the record's headers were left out; undefined: they are complete. */
   flaw: string | undefined = undefined;
-  /** Of the record as it was written, headers included. */
+  /** The size of the record as it was written, headers included. */
   sizeBytes: number = 0;
   /** The offset to read next: behind everything that was passed, including hidden records. */
   position: number;
@@ -79,12 +79,12 @@ export class FetchedRecords {
   readonly #bytes: Buffer;
   readonly #fromOffset: number;
   readonly #wanted: Wanted | undefined;
-  /** Where, in all the bytes, something begins that makes a batch worth unpacking. */
+  /** The places in all the bytes where something begins that makes a batch worth unpacking. */
   readonly #places: readonly number[] | undefined;
   #nextPlace = 0;
   readonly #aborts: OpenAborts | undefined;
   #opened: Opened | undefined;
-  /** Where the next batch begins. */
+  /** The place where the next batch begins. */
   #at = 0;
   /** Offset of the batch that was reached last. */
   #entryOffset = -1;
@@ -182,7 +182,7 @@ export class FetchedRecords {
     return true;
   }
 
-  /** Whether the stored bytes of the batch show that nothing in it is wanted. */
+  /** Tells whether the stored bytes of the batch show that nothing in it is wanted. */
   #isLeftOut(start: number, end: number): boolean {
     const places = this.#places;
     // Every batch of an aborted transaction is read, to find where it ends.
@@ -222,7 +222,7 @@ export class FetchedRecords {
     this.#lastOffset = lastOffset;
   }
 
-  /** Whether the batch is a marker, or part of an aborted transaction. */
+  /** Tells whether the batch is a marker, or part of an aborted transaction. */
   #isHidden(header: BatchHeader): boolean {
     const aborts = this.#aborts;
     aborts?.beginUpTo(header.lastOffset);

@@ -42,7 +42,7 @@ export function metadataExchange(topics: readonly string[]): Exchange<ClusterMet
   };
 }
 
-/** Of all topics while the brokers have to speak as before Kafka 2.8, by `inter.broker.protocol.version`. */
+/** The id of all topics while brokers have to speak as before Kafka 2.8, by `inter.broker.protocol.version`. */
 export const noTopicId: string = '0'.repeat(32);
 
 function encodeMetadataRequest(topics: readonly string[]): ByteWriter {

@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.ts';
 
 export interface ProduceRequest {
   readonly transactionalId?: string | null;
-  /** How long the broker waits for all in-sync replicas. */
+  /** The time for which the broker waits for all in-sync replicas. */
   readonly timeoutMs: number;
   readonly topics: readonly {
     readonly topic: string;
@@ -32,7 +32,7 @@ export interface ProducedPartition {
   readonly baseOffset: number;
   /** By the broker's clock; undefined where records keep the time of who wrote them, and after an error. */
   readonly appendedMs: number | undefined;
-  /** What Kafka adds to the error. */
+  /** Kafka's words beside the error. */
   readonly message: string | null;
 }
 
