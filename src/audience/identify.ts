@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { encodeAudienceRoute } from '../event/audience-headers.ts';
+import { encodeAudienceRoute } from '../event/headers.ts';
 import { isIdTooLong, isLongerThan, maxCallBytes } from '../event/limits.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';

@@ -3,7 +3,7 @@ import { createGunzip } from 'node:zlib';
 import { userOf } from '../event/envelope.ts';
 import { maxCallBytes } from '../event/limits.ts';
 import { parseCall } from '../event/parse-call.ts';
-import { writeKeyHeader } from '../event/write-key.ts';
+import { writeKeyHeader } from '../event/headers.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import { SendWindow } from '../kafka/produce/send-window.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
 import type { Logger } from '../ops/log.ts';
-import { writeKeyHeader } from '../event/write-key.ts';
+import { writeKeyHeader } from '../event/headers.ts';
 import { createProducer, type Producer } from '../kafka/produce/producer.ts';
 import { createProducingClient } from '../kafka/producing-client.ts';
 import { systemClock } from './clock.ts';

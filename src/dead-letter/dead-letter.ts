@@ -9,12 +9,7 @@ import {
 import { reasonClass } from '../event/dead-letter-reasons.ts';
 import { isSought } from '../event/sought.ts';
 import { decodeLastAnswer, type LastAnswer } from '../event/last-answer.ts';
-import {
-  answerHeader,
-  detailHeader,
-  lastAnswerHeader,
-  reasonHeader,
-} from '../event/rejected-headers.ts';
+import { answerHeader, detailHeader, lastAnswerHeader, reasonHeader } from '../event/headers.ts';
 import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
 import type { Fence } from '../resources/fence/fence.ts';
 import type { Letter } from './letter.ts';

@@ -6,10 +6,12 @@ import {
   isOwnHeader,
   originHeader,
   reasonHeader,
-} from '../event/rejected-headers.ts';
+  chooseWriteKey,
+  writeKeyField,
+  writeKeyHeader,
+} from '../event/headers.ts';
 import { isMendable } from '../event/rejection.ts';
 import { textFieldIn } from '../event/text-field.ts';
-import { chooseWriteKey, writeKeyField, writeKeyHeader } from '../event/write-key.ts';
 import type { IncomingRecord, OutgoingRecord } from '../kafka/record.ts';
 import type { Topology } from '../topology.ts';
 import type { Letter } from './letter.ts';

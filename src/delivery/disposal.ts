@@ -2,12 +2,7 @@ import type { PostriderError } from '../errors.ts';
 import { encodeEnvelope, envelopeHeader, isFromNewerRelease } from '../event/envelope.ts';
 import type { Envelope } from '../event/envelope.ts';
 import { encodeLastAnswer, lastAnswerOf, type LastAnswer } from '../event/last-answer.ts';
-import {
-  answerHeader,
-  detailHeader,
-  lastAnswerHeader,
-  reasonHeader,
-} from '../event/rejected-headers.ts';
+import { answerHeader, detailHeader, lastAnswerHeader, reasonHeader } from '../event/headers.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { HeaderValue, OutgoingRecord } from '../kafka/record.ts';
 import type { SteadyClock } from '../ops/clock.ts';

@@ -1,5 +1,5 @@
 import { formatDuration, roughDuration } from '../duration.ts';
-import { isTrouble, type DestinationState } from '../event/destination-state.ts';
+import { isTrouble, type DestinationState } from '../event/destination-status.ts';
 import type { Envelope } from '../event/envelope.ts';
 import { objectiveMs } from '../event/limits.ts';
 import { beginningOf, type LastAnswer } from '../event/last-answer.ts';

@@ -1,6 +1,6 @@
 import { Counter, Histogram } from 'prom-client';
 import { formatDuration } from '../duration.ts';
-import { isTrouble } from '../event/destination-state.ts';
+import { isTrouble } from '../event/destination-status.ts';
 import { dueTimeJitter } from '../event/tier-delay.ts';
 import {
   ageBucketsSeconds,

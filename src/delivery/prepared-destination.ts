@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { getDomain } from 'tldts';
-import { loopHeader, loopMark } from '../event/loop-mark.ts';
+import { loopHeader, loopMark } from '../event/headers.ts';
 import type { Destination, Webhook } from '../resources/resource.ts';
 import { shownUrl } from '../resources/schema/texts.ts';
 import { Signer } from './signer.ts';

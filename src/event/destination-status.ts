@@ -1,4 +1,3 @@
-import type { DestinationState } from './destination-state.ts';
 import type { WithUid } from './uid.ts';
 
 /**
@@ -23,6 +22,32 @@ export interface WorkerStatus {
   readonly isCutOff: boolean;
   /** For each topic that it reads: records behind, and since when the oldest one has been in flight. */
   readonly topics: Readonly<Record<string, { readonly lag: number; readonly oldestMs: number }>>;
+}
+
+/**
+ * The states that workers report of a destination, the worst first:
+ * unreadable: its secrets cannot be decrypted here; failing: a URL has failed, or refused, everything
+ * lately; held: it asked to be left alone (429, `Retry-After`); saturated: it gets more than it takes;
+ * slow: it takes more than a second for an event; limited: its own rate limit makes events wait;
+ * paused: an operator stopped it, and its events are kept.
+ */
+export const destinationStates = [
+  'unreadable',
+  'failing',
+  'held',
+  'saturated',
+  'slow',
+  'limited',
+  'paused',
+  'disabled',
+  'ok',
+] as const;
+
+export type DestinationState = (typeof destinationStates)[number];
+
+/** Events do not get through, and somebody should be told. */
+export function isTrouble(state: DestinationState): boolean {
+  return state === 'unreadable' || state === 'failing' || state === 'held';
 }
 
 export interface DestinationStatus extends WithUid {

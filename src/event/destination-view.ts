@@ -1,5 +1,11 @@
-import { destinationStates, type DestinationState } from './destination-state.ts';
-import type { DestinationStatus, DueSpan, LastAnswer, UrlStatus } from './destination-status.ts';
+import {
+  destinationStates,
+  type DestinationState,
+  type DestinationStatus,
+  type DueSpan,
+  type LastAnswer,
+  type UrlStatus,
+} from './destination-status.ts';
 
 /** A destination as all workers together see it. Times are ISO 8601. */
 export interface DestinationView {

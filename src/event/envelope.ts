@@ -1,7 +1,6 @@
-import type { Call, EventType } from './call.ts';
-import { eventTypes } from './call.ts';
+import { eventTypes, type Call, type EventType } from './call.ts';
 import { decodeLastAnswer, encodeLastAnswer, type LastAnswer } from './last-answer.ts';
-import { quote } from './quote.ts';
+import { quote } from './read-json.ts';
 import { isTime } from './timestamp.ts';
 import { isUid, type WithUid } from './uid.ts';
 

@@ -1,4 +1,4 @@
-import { quote } from '../event/quote.ts';
+import { quote } from '../event/read-json.ts';
 import type { WithUid } from '../event/uid.ts';
 import type { ConfigMoment } from '../resources/config/config-history.ts';
 import type { Destination, Source } from '../resources/resource.ts';

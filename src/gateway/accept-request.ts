@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { CallType } from '../event/call.ts';
 import { textFieldIn } from '../event/text-field.ts';
-import { writeKeyField } from '../event/write-key.ts';
+import { writeKeyField } from '../event/headers.ts';
 import type { SteadyClock } from '../ops/clock.ts';
 import type { ByteBudget, Lease } from './byte-budget.ts';
 import type { GatewayEvents } from './events.ts';

@@ -1,8 +1,7 @@
 import { sentTimestamp } from '../event/check-call.ts';
-import { isoTime, isoTimeMs } from '../event/iso-time.ts';
 import type { JsonObject } from '../event/read-json.ts';
 import type { Rejection } from '../event/rejection.ts';
-import { normalizeTimestamp } from '../event/timestamp.ts';
+import { isoTime, isoTimeMs, normalizeTimestamp } from '../event/timestamp.ts';
 
 /** The times in a request. */
 export interface RequestTimes {

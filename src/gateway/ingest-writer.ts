@@ -1,5 +1,5 @@
 import type { PostriderError } from '../errors.ts';
-import { detailHeader, reasonHeader } from '../event/rejected-headers.ts';
+import { detailHeader, reasonHeader } from '../event/headers.ts';
 import type { RejectReason } from '../event/rejection.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { checkCall, textOf } from '../event/check-call.ts';
-import { mergedHeader } from '../event/merged-call.ts';
+import { mergedHeader } from '../event/parse-call.ts';
 import { isLongerThan, maxCallBytes } from '../event/limits.ts';
 import { type JsonObject } from '../event/read-json.ts';
-import { detailHeader, reasonHeader } from '../event/rejected-headers.ts';
+import { detailHeader, reasonHeader, writeKeyHeader } from '../event/headers.ts';
 import type { Rejection } from '../event/rejection.ts';
-import { writeKeyHeader } from '../event/write-key.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import { batchItems } from './batch-items.ts';
 import { correctTime, timesOf, type RequestTimes } from './correct-time.ts';

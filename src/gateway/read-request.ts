@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { CallType } from '../event/call.ts';
-import { maxBatchFieldsBytes } from '../event/merged-call.ts';
+import { maxBatchFieldsBytes } from '../event/parse-call.ts';
 import { maxBatchCalls, maxDepth } from '../event/limits.ts';
 import { isDeeper, position, withoutByteOrderMark, type JsonObject } from '../event/read-json.ts';
 import { findBeyondLimits, objectionTo, tooDeep, type BeyondLimits } from './beyond-limits.ts';

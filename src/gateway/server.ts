@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import { callTypes, type CallType } from '../event/call.ts';
-import { isDelivery } from '../event/loop-mark.ts';
+import { isDelivery } from '../event/headers.ts';
 import { clientIp } from '../ops/client-ip.ts';
 import { limitConnections } from '../ops/connection-limit.ts';
 import {

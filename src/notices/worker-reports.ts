@@ -1,5 +1,4 @@
-import { isTrouble } from '../event/destination-state.ts';
-import { decodeStatus, type DestinationStatus } from '../event/destination-status.ts';
+import { isTrouble, decodeStatus, type DestinationStatus } from '../event/destination-status.ts';
 import { identityText, type Identity } from '../event/uid.ts';
 import { forgetMs } from './episode.ts';
 

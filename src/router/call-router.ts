@@ -1,13 +1,14 @@
-import { audienceDestinationsHeader, audienceSourceHeader } from '../event/audience-headers.ts';
-import { userOf } from '../event/envelope.ts';
-import { shortened } from '../event/last-answer.ts';
-import type { Origin } from '../event/parse-call.ts';
 import {
+  audienceDestinationsHeader,
+  audienceSourceHeader,
   detailHeader,
   encodeOrigin,
   originHeader,
   reasonHeader,
-} from '../event/rejected-headers.ts';
+} from '../event/headers.ts';
+import { userOf } from '../event/envelope.ts';
+import { shortened } from '../event/last-answer.ts';
+import type { Origin } from '../event/parse-call.ts';
 import { shownError, type Rejection } from '../event/rejection.ts';
 import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
 import type { IncomingRecord, OutgoingRecord, TopicPartition } from '../kafka/record.ts';

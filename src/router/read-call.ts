@@ -1,12 +1,23 @@
-import { decodeAudienceRoute, type AudienceRoute } from '../event/audience-headers.ts';
+import {
+  decodeAudienceRoute,
+  type AudienceRoute,
+  decodeOrigin,
+  isOwnHeader,
+  originHeader,
+  chooseWriteKey,
+  writeKeyHeader,
+} from '../event/headers.ts';
 import type { Call } from '../event/call.ts';
 import { maxCallBytes, maxHeaderBytes, maxHeaders } from '../event/limits.ts';
-import { maxBytesOf } from '../event/merged-call.ts';
-import { callOf, parseCall, type Origin, type ParsedCall } from '../event/parse-call.ts';
-import { decodeOrigin, isOwnHeader, originHeader } from '../event/rejected-headers.ts';
+import {
+  maxBytesOf,
+  callOf,
+  parseCall,
+  type Origin,
+  type ParsedCall,
+} from '../event/parse-call.ts';
 import type { Rejection } from '../event/rejection.ts';
 import { isTime } from '../event/timestamp.ts';
-import { chooseWriteKey, writeKeyHeader } from '../event/write-key.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import { payloadOf, schemaIdOf } from '../schemas/registered-schema.ts';
 import type { Schemas } from '../schemas/schemas.ts';

@@ -1,4 +1,4 @@
-import { isoTime } from '../event/iso-time.ts';
+import { isoTime } from '../event/timestamp.ts';
 
 /**
  * Converts logical types to the values that people write in JSON. Each takes the value of its underlying

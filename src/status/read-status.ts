@@ -1,4 +1,10 @@
-import { isUrgent, noneGivenUp, type Evidence } from '../event/destination-health.ts';
+import {
+  isUrgent,
+  noneGivenUp,
+  type Evidence,
+  type JudgedView,
+  type Said,
+} from '../event/destination-health.ts';
 import {
   decodeStatus,
   statusRefreshMs,
@@ -7,7 +13,6 @@ import {
   type WorkerStatus,
 } from '../event/destination-status.ts';
 import { decodeEnvelope, envelopeHeader } from '../event/envelope.ts';
-import type { JudgedView, Said } from '../event/judged-view.ts';
 import { decodeNotice, type Notice } from '../event/notice.ts';
 import { identityText } from '../event/uid.ts';
 import { withAdmin, type OffsetRange } from '../kafka/admin.ts';

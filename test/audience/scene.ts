@@ -11,10 +11,7 @@ import {
 import { retireAudience, retireFormer, type Retired } from '../../src/audience/retire.ts';
 import { syncAudience, type SyncOptions, type SyncResult } from '../../src/audience/sync.ts';
 import type { SyncTarget } from '../../src/audience/changes.ts';
-import {
-  audienceDestinationsHeader,
-  audienceSourceHeader,
-} from '../../src/event/audience-headers.ts';
+import { audienceDestinationsHeader, audienceSourceHeader } from '../../src/event/headers.ts';
 import { readRange } from '../../src/kafka/read-range.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
 import { systemClock } from '../../src/ops/clock.ts';

@@ -25,7 +25,7 @@ import { Pasts } from '../../src/console/index/pasts.ts';
 import { Words } from '../../src/console/index/words.ts';
 import { ConsoleMetrics } from '../../src/console/metrics.ts';
 import { encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
-import { reasonHeader } from '../../src/event/rejected-headers.ts';
+import { reasonHeader } from '../../src/event/headers.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { attemptLine } from './records.ts';

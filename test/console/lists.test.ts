@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { configurationOf } from '../../src/console/api/configured.ts';
 import { inOrder } from '../../src/console/api/destinations.ts';
 import { orders } from '../../src/console/api/model.ts';
-import type { JudgedView } from '../../src/event/judged-view.ts';
+import type { JudgedView } from '../../src/event/destination-health.ts';
 import type { Source } from '../../src/resources/resource.ts';
 
 const resources = new Map(

@@ -1,11 +1,6 @@
 import type { AttemptLine } from '../../src/event/attempt-line.ts';
 import { encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
-import {
-  detailHeader,
-  encodeOrigin,
-  originHeader,
-  reasonHeader,
-} from '../../src/event/rejected-headers.ts';
+import { detailHeader, encodeOrigin, originHeader, reasonHeader } from '../../src/event/headers.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';

@@ -4,7 +4,7 @@ import { Histogram, Registry } from 'prom-client';
 import { DeliveryEvents } from '../../src/delivery/events.ts';
 import { outcomeLabel, outcomeLabels, reasonLabels } from '../../src/delivery/labels.ts';
 import { DeliveryMetrics, exposeFailing, exposeState } from '../../src/delivery/metrics.ts';
-import type { DestinationState } from '../../src/event/destination-state.ts';
+import type { DestinationState } from '../../src/event/destination-status.ts';
 import { outcomeOfStatus } from '../../src/delivery/outcome.ts';
 import { Spells } from '../../src/delivery/status/objective.ts';
 import type { Standing } from '../../src/delivery/status/standing.ts';

@@ -8,7 +8,7 @@ import { Words } from '../../src/console/index/words.ts';
 import { AttemptJournal } from '../../src/delivery/journal/journal.ts';
 import type { Outcome, Retryable } from '../../src/delivery/outcome.ts';
 import { StatusPublisher, wordHoldsMs } from '../../src/delivery/status/status-publisher.ts';
-import { noneGivenUp, type Past } from '../../src/event/destination-health.ts';
+import { noneGivenUp, type Past, judgedView } from '../../src/event/destination-health.ts';
 import {
   decodeStatus,
   statusRefreshMs,
@@ -16,7 +16,6 @@ import {
   type StatusRecord,
   type WorkerStatus,
 } from '../../src/event/destination-status.ts';
-import { judgedView } from '../../src/event/judged-view.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { saidNow } from '../../src/status/read-status.ts';
 import { seededRandom } from './simulated-clock.ts';

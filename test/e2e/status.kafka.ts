@@ -4,8 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { DestinationHealth } from '../../src/event/destination-health.ts';
-import type { JudgedView } from '../../src/event/judged-view.ts';
+import type { DestinationHealth, JudgedView } from '../../src/event/destination-health.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 

@@ -7,8 +7,11 @@ import type {
   WorkerStatus,
 } from '../../src/event/destination-status.ts';
 import { viewOf, unseen, type DestinationView } from '../../src/event/destination-view.ts';
-import { byUrgency, type JudgedView } from '../../src/event/judged-view.ts';
-import type { DestinationHealth } from '../../src/event/destination-health.ts';
+import {
+  byUrgency,
+  type JudgedView,
+  type DestinationHealth,
+} from '../../src/event/destination-health.ts';
 import { saidNow } from '../../src/status/read-status.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);

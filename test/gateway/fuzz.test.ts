@@ -5,8 +5,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import fc from '../harness/fast-check.ts';
 import type { InjectOptions } from 'fastify';
-import { maxBytesOf } from '../../src/event/merged-call.ts';
-import { parseCall } from '../../src/event/parse-call.ts';
+import { maxBytesOf, parseCall } from '../../src/event/parse-call.ts';
 import { anyCall, anyJson } from '../event/some-calls.ts';
 import { auth, createTestGateway, topics } from './fakes.ts';
 

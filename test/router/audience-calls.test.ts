@@ -4,7 +4,7 @@ import {
   audienceDestinationsHeader,
   audienceSourceHeader,
   encodeAudienceRoute,
-} from '../../src/event/audience-headers.ts';
+} from '../../src/event/headers.ts';
 import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import type { IncomingRecord } from '../../src/kafka/record.ts';
 import { CallBacklog } from '../../src/router/backlog.ts';

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from '../harness/fast-check.ts';
-import { audienceSourceHeader } from '../../src/event/audience-headers.ts';
+import { audienceSourceHeader, encodeOrigin, originHeader } from '../../src/event/headers.ts';
 import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
-import { encodeOrigin, originHeader } from '../../src/event/rejected-headers.ts';
 import type { IncomingRecord, OutgoingRecord } from '../../src/kafka/record.ts';
 import type { FollowedResource } from '../../src/resources/config/config-index.ts';
 import { readCall } from '../../src/router/read-call.ts';

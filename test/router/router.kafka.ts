@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Registry } from 'prom-client';
 import { decodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
-import { encodeAudienceRoute } from '../../src/event/audience-headers.ts';
+import { encodeAudienceRoute } from '../../src/event/headers.ts';
 import { ensureTopics, withAdmin, type TopicSpec } from '../../src/kafka/admin.ts';
 import { openTransactions } from '../../src/kafka/produce/transactions.ts';
 import { readRange } from '../../src/kafka/read-range.ts';

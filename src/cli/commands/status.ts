@@ -4,8 +4,15 @@ import { hintAt } from '../../near.ts';
 import { printableJson } from '../../printable.ts';
 import { PostriderError } from '../../errors.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
-import { noneGivenUp, type Evidence, type Past } from '../../event/destination-health.ts';
-import { byUrgency, judgedView, type JudgedView, type Said } from '../../event/judged-view.ts';
+import {
+  noneGivenUp,
+  type Evidence,
+  type Past,
+  byUrgency,
+  judgedView,
+  type JudgedView,
+  type Said,
+} from '../../event/destination-health.ts';
 import { identityText } from '../../event/uid.ts';
 import type { Notice } from '../../event/notice.ts';
 import { systemClock } from '../../ops/clock.ts';

@@ -1,10 +1,8 @@
 import { decodeBundleHeader } from '../../delivery/bundle/format.ts';
 import { PostriderError } from '../../errors.ts';
-import { decodeAudienceRoute } from '../../event/audience-headers.ts';
+import { decodeAudienceRoute, chooseWriteKey, writeKeyHeader } from '../../event/headers.ts';
 import { decodeEnvelope, envelopeHeader } from '../../event/envelope.ts';
-import { maxBytesOf } from '../../event/merged-call.ts';
-import { parseCall } from '../../event/parse-call.ts';
-import { chooseWriteKey, writeKeyHeader } from '../../event/write-key.ts';
+import { maxBytesOf, parseCall } from '../../event/parse-call.ts';
 import { withAdmin, type KafkaAdmin } from '../../kafka/admin.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
 import type { UnfinishedPart } from '../../kafka/consume/unfinished-part.ts';

@@ -6,7 +6,7 @@ import type { LastAnswer, WorkerStatus } from '../../event/destination-status.ts
 import type { Notice } from '../../event/notice.ts';
 import { counted, printable } from '../../printable.ts';
 import { formatTable } from '../../resources/table.ts';
-import type { JudgedView } from '../../event/judged-view.ts';
+import type { JudgedView } from '../../event/destination-health.ts';
 import type { Pipeline } from '../../status/pipeline.ts';
 import type { UnwritableTopic } from '../../status/unwritable.ts';
 

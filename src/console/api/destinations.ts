@@ -4,15 +4,18 @@ import {
   type DestinationHealth,
   type Evidence,
   type Past,
+  byUrgency,
+  judgedView,
+  type JudgedView,
+  type Said,
 } from '../../event/destination-health.ts';
 import type { StatusRecord } from '../../event/destination-status.ts';
-import { byUrgency, judgedView, type JudgedView, type Said } from '../../event/judged-view.ts';
 import { toDocument } from '../../resources/config/stored.ts';
 import { overlapEnd } from '../../resources/secret-overlap.ts';
 import type { LiveState } from '../index/live-state.ts';
 import type { DestinationDetail, DestinationRow, LastHour, Order, Overview } from './model.ts';
 
-export type { Said } from '../../event/judged-view.ts';
+export type { Said } from '../../event/destination-health.ts';
 
 /** As `src/status` has it. */
 export type SaidNow = (records: readonly StatusRecord[], nowMs: number) => Said;

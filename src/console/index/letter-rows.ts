@@ -8,10 +8,12 @@ import {
   lastAnswerHeader,
   originHeader,
   reasonHeader,
-} from '../../event/rejected-headers.ts';
+  chooseWriteKey,
+  writeKeyField,
+  writeKeyHeader,
+} from '../../event/headers.ts';
 import { keptAnswerBytes } from '../../event/limits.ts';
 import { textFieldIn } from '../../event/text-field.ts';
-import { chooseWriteKey, writeKeyField, writeKeyHeader } from '../../event/write-key.ts';
 import { idIn, identityText } from '../../event/uid.ts';
 import type { IncomingRecord } from '../../kafka/record.ts';
 import type { DeadLetter, RejectedCall } from '../api/model.ts';

@@ -1,6 +1,6 @@
 import type { Envelope } from '../../event/envelope.ts';
 import { userOffset } from '../../event/envelope.ts';
-import { quote } from '../../event/quote.ts';
+import { quote } from '../../event/read-json.ts';
 import type { FencedBy } from '../../resources/fence/fence.ts';
 import type { BundleHeader } from '../bundle/format.ts';
 import { wholeCharacters, type KeptAnswer } from '../kept-answer.ts';

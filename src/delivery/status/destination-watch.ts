@@ -1,4 +1,4 @@
-import { isTrouble, type DestinationState } from '../../event/destination-state.ts';
+import { isTrouble, type DestinationState } from '../../event/destination-status.ts';
 import { settledMs } from '../../event/destination-health.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Endpoint } from '../lane/endpoint.ts';

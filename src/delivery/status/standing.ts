@@ -1,4 +1,4 @@
-import { isTrouble, type DestinationState } from '../../event/destination-state.ts';
+import { isTrouble, type DestinationState } from '../../event/destination-status.ts';
 import type { BreakerState } from '../lane/breaker.ts';
 import type { Outcome } from '../outcome.ts';
 

@@ -1,6 +1,7 @@
 import { settledMs } from '../../event/destination-health.ts';
-import { isTrouble, type DestinationState } from '../../event/destination-state.ts';
 import {
+  isTrouble,
+  type DestinationState,
   statusKey,
   statusRefreshMs,
   type DestinationStatus,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
-import { loopHeader } from '../../event/loop-mark.ts';
+import { loopHeader } from '../../event/headers.ts';
 
 const unitsS = { s: 1, m: 60, h: 3_600 } as const;
 

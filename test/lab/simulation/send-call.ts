@@ -1,4 +1,4 @@
-import { writeKeyHeader } from '../../../src/event/write-key.ts';
+import { writeKeyHeader } from '../../../src/event/headers.ts';
 import { writeKey, type SimulatedDeployment } from './deployment.ts';
 import type { Ledger } from './ledger.ts';
 

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import type { DestinationHealth } from '../../../event/destination-health.ts';
+import type { DestinationHealth, JudgedView } from '../../../event/destination-health.ts';
 import { identityText } from '../../../event/uid.ts';
-import type { JudgedView } from '../../../event/judged-view.ts';
 import { findAttempts, keptSince } from '../../index/attempt-queries.ts';
 import { deadLettersSince, openDeadLetters } from '../../index/letter-queries.ts';
 import { countedOf } from '../../index/series-query.ts';

@@ -7,7 +7,7 @@ import {
   isFromNewerRelease,
 } from '../../../../src/event/envelope.ts';
 import { untriedText } from '../../../../src/event/last-answer.ts';
-import { decodeOrigin, encodeOrigin } from '../../../../src/event/rejected-headers.ts';
+import { decodeOrigin, encodeOrigin } from '../../../../src/event/headers.ts';
 import type { Target } from '../engine/target.ts';
 
 const last = {

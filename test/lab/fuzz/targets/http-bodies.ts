@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
 import { callTypes } from '../../../../src/event/call.ts';
-import { maxBytesOf } from '../../../../src/event/merged-call.ts';
-import { parseCall } from '../../../../src/event/parse-call.ts';
+import { maxBytesOf, parseCall } from '../../../../src/event/parse-call.ts';
 import { withoutByteOrderMark } from '../../../../src/event/read-json.ts';
 import { textOf } from '../../../../src/event/check-call.ts';
 import { textFieldIn } from '../../../../src/event/text-field.ts';
