@@ -47,9 +47,10 @@ export class PreparedDestination {
    */
   headersOf(messageId: string, body: Buffer, nowMs: number): readonly string[] {
     const headers: string[] = [];
-    const id = headerValue(messageId);
+    const { signature, idempotencyHeader } = this.destination;
+    const isIdSent = signature !== undefined || idempotencyHeader !== undefined;
+    const id = isIdSent ? headerValue(messageId) : '';
     this.#signer.addHeaders(headers, id, body, nowMs);
-    const { idempotencyHeader } = this.destination;
     if (idempotencyHeader !== undefined) headers.push(idempotencyHeader, id);
     return headers;
   }
