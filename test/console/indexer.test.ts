@@ -19,7 +19,7 @@ import {
   findLetters,
   openDeadLetters,
 } from '../../src/console/index/letter-queries.ts';
-import { deadLettersAgain } from '../../src/console/index/letters-again.ts';
+import { deadLettersAgain } from '../../src/console/index/sent-again.ts';
 import { LastHours } from '../../src/console/index/last-hour.ts';
 import { Pasts } from '../../src/console/index/pasts.ts';
 import { Words } from '../../src/console/index/words.ts';

@@ -1,6 +1,6 @@
 import type { AuditEntry, RunOutcome } from '../../event/audit-entry.ts';
 import type { Redrive, RunRow } from '../api/run-model.ts';
-import type { SentAgain } from '../index/sent-again-query.ts';
+import type { EndsOfRun } from '../index/sent-again.ts';
 
 /**
  * The runs that the audit tells of, the newest first.
@@ -61,7 +61,7 @@ export function isSettled({ state, outcome, sent = 0 }: RunRow): boolean {
  */
 export function outcomeOf(
   sent: number,
-  seen: SentAgain,
+  seen: EndsOfRun,
   before: RunOutcome | undefined,
 ): RunOutcome {
   const delivered = Math.min(sent, Math.max(seen.delivered, before?.delivered ?? 0));

@@ -8,7 +8,7 @@ import { accept } from '../api/parameters.ts';
 import { ProblemError } from '../api/problem.ts';
 import { opened, page, type OfDestination, type Paged } from '../api/routes/route.ts';
 import type { Index } from '../index/index.ts';
-import { whatBecame } from '../index/sent-again-query.ts';
+import { whatBecame } from '../index/sent-again.ts';
 import type { Audit } from './audit.ts';
 import { isSettled, outcomeOf, runsOf } from './run-list.ts';
 import type { Runs } from './runs.ts';

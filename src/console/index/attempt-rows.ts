@@ -152,9 +152,13 @@ export function hashOf(text: string): number {
 const mostCharacters = 1_024;
 const mostCount = 2_147_483_647;
 
-/** As the file and URLs have it: without half an emoji, which a cut makes too. */
 function textOf(value: unknown): string | null {
-  return typeof value === 'string' ? value.slice(0, mostCharacters).toWellFormed() : null;
+  return typeof value === 'string' ? storedText(value) : null;
+}
+
+/** A text as the file and URLs have it: without half an emoji, which a cut makes too. */
+export function storedText(text: string): string {
+  return text.slice(0, mostCharacters).toWellFormed();
 }
 
 function countOf(value: unknown): number | null {

@@ -9,7 +9,7 @@ import {
   type LetterTable,
 } from '../../index/letter-queries.ts';
 import { deadLetterOf, rejectedOf } from '../../index/letter-rows.ts';
-import { deadLettersAgain, placeKey, sentAgainTimes } from '../../index/letters-again.ts';
+import { deadLettersAgain, placeKey, sentAgainTimes } from '../../index/sent-again.ts';
 import { answer } from '../answers/answers.ts';
 import { decodeCursor } from '../cursor.ts';
 import type { DeadLetter, DeadLetterCount, Page, RejectedCall, RejectedCount } from '../model.ts';

@@ -7,7 +7,7 @@ import { Registry } from 'prom-client';
 import { rowOfLine } from '../../src/console/index/attempt-rows.ts';
 import { openIndexDatabase } from '../../src/console/index/database.ts';
 import { attemptsTable } from '../../src/console/index/schema.ts';
-import { whatBecame } from '../../src/console/index/sent-again-query.ts';
+import { whatBecame } from '../../src/console/index/sent-again.ts';
 import { append } from '../../src/console/index/tables.ts';
 import { Words } from '../../src/console/index/words.ts';
 import { ConsoleMetrics } from '../../src/console/metrics.ts';

@@ -1,12 +1,12 @@
 import { idIn } from '../../event/uid.ts';
 import type { SentAgain } from '../api/model.ts';
-import { deadLetter, delivered, dropped, hashOf } from './attempt-rows.ts';
+import { deadLetter, delivered, dropped, hashOf, storedText } from './attempt-rows.ts';
 import { deadLetterOf } from './letter-rows.ts';
 import type { LetterTable } from './letter-queries.ts';
 import type { OpenIndex } from './index.ts';
 import { letterKinds, type LetterRow } from './schema.ts';
 
-/** When letters were last sent again, by `placeKey`; epoch milliseconds. */
+/** The times at which letters were last sent again, by `placeKey`; epoch milliseconds. */
 export async function sentAgainTimes(
   { database }: Pick<OpenIndex, 'database'>,
   table: LetterTable,
@@ -25,8 +25,12 @@ export function placeKey({ partition, offset }: Pick<LetterRow, 'partition' | 'o
   return `${partition}:${offset}`;
 }
 
-/** How far the clocks of workers may be apart from those of brokers. */
+/** The most by which clocks of workers may be apart from those of brokers, and of the processes that send. */
 const clocksApartMs = 600_000;
+
+// Quotes within a text are escaped, so no answer of an endpoint can have the field's name with its quotes.
+const isRedrivenSql = `rest like '%"redrivenAt":"%'`;
+const redrivenAtSql = `regexp_extract(rest, '"redrivenAt":"([^"]*)"', 1)`;
 
 interface AgainLine {
   readonly destination: number;
@@ -37,7 +41,7 @@ interface AgainLine {
 }
 
 /**
- * What became of dead letters that were sent again, by `placeKey`. An event that was delivered once is delivered;
+ * The ends of dead letters that were sent again, by `placeKey`. An event that was delivered once is delivered;
  * otherwise the last time that it was sent counts. Attempts are kept for a shorter time than letters, so it may not be
  * known any more.
  */
@@ -58,9 +62,9 @@ export async function deadLettersAgain(
       ? []
       : await database.rows<AgainLine>(
           `select destination, message, usr as "user", what,
-             regexp_extract(rest, '"redrivenAt":"([^"]*)"', 1) as "redrivenAt"
-           from attempts where message_hash in (${messages.map((id) => hashOf(keptId(id))).join(', ')})
-             and at_ms >= ${oldestMs - clocksApartMs} and rest like '%"redrivenAt":"%'`,
+             ${redrivenAtSql} as "redrivenAt"
+           from attempts where message_hash in (${messages.map((id) => hashOf(storedText(id))).join(', ')})
+             and at_ms >= ${oldestMs - clocksApartMs} and ${isRedrivenSql}`,
         );
   const ofEvent = Map.groupBy(lines, ({ destination, message, user }) =>
     eventKey(idIn(words.of(destination)), message, user),
@@ -68,7 +72,7 @@ export async function deadLettersAgain(
   return new Map(
     again.map(({ row, sentMs, letter }) => {
       const { destination, messageId = '', user, redrivenAt: before = '' } = letter;
-      const own = ofEvent.get(eventKey(destination, keptId(messageId), keptId(user))) ?? [];
+      const own = ofEvent.get(eventKey(destination, storedText(messageId), storedText(user))) ?? [];
       // The letter may itself be of an event that was sent again: then it is about what came after that.
       const since = own.filter(({ redrivenAt }) => redrivenAt > before);
       return [placeKey(row), { at: new Date(sentMs).toISOString(), became: becameOf(since) }];
@@ -95,7 +99,43 @@ function eventKey(destination: string, message: string, user: string | null): st
   return JSON.stringify([destination, message, user]);
 }
 
-/** As rows of attempts have it. */
-function keptId(id: string): string {
-  return id.slice(0, 1_024).toWellFormed();
+/** The numbers of events of a run by how they ended, as far as attempts tell. */
+export interface EndsOfRun {
+  readonly delivered: number;
+  readonly refused: number;
+  readonly dropped: number;
+  /** They were seen, and have not ended. */
+  readonly waiting: number;
+}
+
+export interface RunSpan {
+  /** Undefined: all. */
+  readonly destinations: readonly string[] | undefined;
+  /** The time in which its events were sent, by the clock of the process that sent them. */
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/** An event that was delivered once is delivered, in whatever order its lines came. */
+export async function whatBecame(
+  { database, words }: Pick<OpenIndex, 'database' | 'words'>,
+  { destinations, fromMs, untilMs }: RunSpan,
+): Promise<EndsOfRun> {
+  const numbers = destinations?.flatMap((id) => words.ofId(id));
+  const none = { delivered: 0, refused: 0, dropped: 0, waiting: 0 };
+  if (numbers?.length === 0) return none;
+  const whose = numbers === undefined ? 'true' : `destination in (${numbers.join(', ')})`;
+  const rows = await database.rows<{ end: keyof EndsOfRun; count: number }>(
+    `with again as (
+       select destination, message, usr, what from attempts
+       where at_ms >= ${fromMs - clocksApartMs} and ${whose} and ${isRedrivenSql}
+         and ${redrivenAtSql} between $from and $until
+     ), ended as (
+       select case when bool_or(what = ${delivered}) then 'delivered' when bool_or(what = ${deadLetter}) then 'refused'
+         when bool_or(what = ${dropped}) then 'dropped' else 'waiting' end as end_
+       from again group by destination, message, usr
+     ) select end_ as "end", count(*)::integer as count from ended group by end_`,
+    { from: new Date(fromMs).toISOString(), until: new Date(untilMs).toISOString() },
+  );
+  return { ...none, ...Object.fromEntries(rows.map(({ end, count }) => [end, count])) };
 }
