@@ -16,7 +16,7 @@ import {
 } from './dead-letter.ts';
 import { ExistingTopics } from './existing-topics.ts';
 import { LiveTraffic } from './live-traffic.ts';
-import type { LetterKind, Selection } from './search.ts';
+import type { LetterKind } from './search.ts';
 import {
   alone,
   countLetters,
@@ -68,18 +68,13 @@ export async function withWaysBack<T>(
 }
 
 /** An order to send dead letters again. */
-export interface DeadRedrive {
-  readonly selection: Selection<DeadLetter>;
+export interface DeadRedrive extends Pick<SendTask<DeadLetter>, 'selection' | 'againMs' | 'rate'> {
   /** The only ones that are selected: their topics have to exist. */
   readonly destinations?: ReadonlySet<string> | undefined;
   /** Also to those from where they come back. */
   readonly allDestinations?: true | undefined;
   /** Also those of earlier destinations, to the ones that have their ids now. */
   readonly earlier?: true | undefined;
-  /** Also letters that were last sent again before this time; epoch milliseconds. */
-  readonly againMs?: number | undefined;
-  /** Letters a second. */
-  readonly rate: number;
   /** The time to look what becomes of them; 0: not at all. */
   readonly waitMs: number;
   readonly remedies: Remedies;

@@ -1,7 +1,7 @@
 import { printable } from '../printable.ts';
 import type { LetterView } from './present.ts';
 import { notMendable, readRejected, sentAgain, type RejectedCall } from './rejected.ts';
-import type { LetterKind, Selection } from './search.ts';
+import type { LetterKind } from './search.ts';
 import {
   alone,
   countLetters,
@@ -53,14 +53,12 @@ export const rejectedCalls: LetterKind<RejectedCall> = {
 };
 
 /** An order to send rejected calls again. */
-export interface RejectedRedrive {
-  readonly selection: Selection<RejectedCall>;
+export interface RejectedRedrive extends Pick<
+  SendTask<RejectedCall>,
+  'selection' | 'againMs' | 'rate'
+> {
   /** Also calls that would be rejected again, whatever is changed in the configuration. */
   readonly alsoInvalid: boolean;
-  /** Also calls that were last sent again before this time; epoch milliseconds. */
-  readonly againMs?: number | undefined;
-  /** Calls a second. */
-  readonly rate: number;
   readonly remedies: Pick<Remedies, 'again' | 'goOn'> & {
     /** Sends calls that are invalid nevertheless. */
     readonly invalid: string;
