@@ -93,7 +93,7 @@ export class CustomerLinks {
     return untilItsEnd(this.#byHash.get(hashOf(token)), nowMs);
   }
 
-  /** Those that show a destination that still exists, the last made first. */
+  /** The links to destinations that still exist, the last made first. */
   working(nowMs: number, identityOf: IdentityOf): readonly LinkRow[] {
     return [...this.#byId.values()]
       .filter((link) => nowMs < link.untilMs && !isGone(link, identityOf))

@@ -1,5 +1,5 @@
 /*
- * What commands and pages for staff say of an event, for a customer, who knows nothing of what runs here: no topics,
+ * Rewords what commands and pages for staff say of an event for a customer, who knows nothing of what runs here: no topics,
  * offsets, breakers or dead letters.
  */
 

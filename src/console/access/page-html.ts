@@ -19,7 +19,7 @@ interface LoggedIn {
   readonly link?: string | undefined;
 }
 
-/** What a page has between its head and its end. */
+/** The part of a page between its head and its end. */
 interface Content {
   readonly title: string;
   readonly body: string;

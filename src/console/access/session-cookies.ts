@@ -28,7 +28,7 @@ export class SessionCookies {
   }
 
   /**
-   * What says by which link it comes has that link's session; all else has that of staff, if there is one.
+   * A request that says by which link it comes has that link's session; every other has that of staff, if there is one.
    * @param link its id, where something else than the header says it
    */
   of(

@@ -23,7 +23,7 @@ export interface AuditDeps {
   readonly onRecord: (record: AuditRecord) => void;
 }
 
-/** What the topic says of what was done, and of who may come in. */
+/** The content of the audit topic: what was done, and who may come in. */
 interface Audited {
   readonly entries: AuditEntry[];
   readonly links: CustomerLinks;

@@ -27,7 +27,7 @@ import { rejectReasons } from '../../event/rejection.ts';
 import { findSource } from '../../resources/config/config-topic.ts';
 import { parseRate } from '../../resources/schema/texts.ts';
 
-/** What an operator can have done. */
+/** The actions that an operator can have done. */
 export interface Operations {
   /** @throws PostriderError `not-found`, `resource-invalid` */
   sendTest(destination: string): Promise<readonly TestAnswer[]>;
@@ -95,7 +95,7 @@ export interface CallChoice extends Choice {
 /** Something that takes long. */
 export type Work = (run: Run) => Promise<RunEnd>;
 
-/** What a run is given by its caller. */
+/** The means that a run gets from its caller. */
 export interface Run {
   /** Ends it early; what was begun is finished. */
   readonly signal: AbortSignal;
@@ -120,7 +120,7 @@ const waitMs = 30_000;
 /** A page waits for what is answered, and for what is written then. */
 const retryMs = 30_000;
 
-/** What the page cannot do is named as the command that does it. */
+/** The ways around an objection. Commands stand for what the page cannot do. */
 const remedies: Remedies = {
   again: 'choose to send again what was sent before to include them',
   unreachable: '`postrider dead-letters redrive --all-destinations` sends them too',

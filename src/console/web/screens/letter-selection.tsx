@@ -5,7 +5,7 @@ import type { Column } from '../parts/table.tsx';
 import { useSession } from '../session.ts';
 import { RedriveDialog } from './redrive-dialog.tsx';
 
-/** What the API takes at once. */
+/** The most places that the API takes at once. */
 const mostPlaces = 500;
 
 /** Letters that an operator picks out of a list, also over several pages, to send them again. */
