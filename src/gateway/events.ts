@@ -66,16 +66,13 @@ export class GatewayEvents implements WriterEvents {
     this.#log.error({ err: error }, 'a request could not be handled');
   }
 
-  kafkaLost(calls: number): void {
-    this.#metrics.givenUp.inc(calls);
-    this.#log.warn(
-      { calls },
-      'Kafka does not acknowledge; answering requests with 503 until it does',
-    );
+  kafkaLost(): void {
+    this.#log.warn({}, 'Kafka does not acknowledge; answering requests with 503 until it does');
   }
 
-  someLost(calls: number): void {
+  givenUp(calls: number, isKafkaThere: boolean): void {
     this.#metrics.givenUp.inc(calls);
+    if (!isKafkaThere) return;
     const unlogged = this.#someLost.pass(this.#clock.now());
     if (unlogged === undefined) return;
     const says = 'Kafka does not acknowledge some partitions; answering their requests with 503';
@@ -83,11 +80,7 @@ export class GatewayEvents implements WriterEvents {
   }
 
   kafkaBack(): void {
-    this.#log.info({}, 'Kafka can be reached again');
-  }
-
-  reopenFailed(error: unknown): void {
-    this.#log.error({ err: error }, 'a new producer cannot be opened; trying again');
+    this.#log.info({}, 'Kafka acknowledges again');
   }
 
   refused(error: PostriderError): void {

@@ -16,8 +16,8 @@ import { createServer, useTls, type ServerOptions, type TlsKeyPair } from './ser
 export interface GatewayDeps extends ServerOptions {
   readonly topology: Topology;
   readonly config: KeyConfig;
-  /** The gateway has its own producers, because it drops one when Kafka is too slow. */
-  readonly openProducer: () => Promise<IngestProducer>;
+  /** The gateway has a producer of its own, because only its records have a deadline. */
+  readonly openProducer: (deliveryTimeoutMs: number) => Promise<IngestProducer>;
   readonly clock: SteadyClock;
   readonly log: Logger;
   readonly metrics: MetricsRegistry;
@@ -47,14 +47,8 @@ export async function startGateway(deps: GatewayDeps): Promise<Gateway> {
   const { ingest, ingestRejected } = topology.topics;
   const log = deps.log.child({ role: 'gateway' });
   const events = new GatewayEvents(log, new GatewayMetrics(metrics), clock);
-  const { openProducer } = deps;
-  const writer = await IngestWriter.open({
-    openProducer,
-    rejectedTopic: ingestRejected,
-    ackTimeoutMs,
-    clock,
-    events,
-  });
+  const producer = await deps.openProducer(ackTimeoutMs);
+  const writer = new IngestWriter({ producer, rejectedTopic: ingestRejected, clock, events });
   const budget = new ByteBudget(maxInFlightBytes);
   exposeState(metrics, () => ({
     inFlightBytes: budget.usedBytes,

@@ -38,16 +38,15 @@ for (const [what, take, giveBack] of [
     const partitions = topics[0]?.partitions ?? [];
     const away = partitions.find(({ leader }) => leader === victim)?.partitionId;
     assert.ok(away !== undefined);
-    const writer = await IngestWriter.open({
-      openProducer: () => createProducer(kafka, { log: silentLogger }),
+    const producer = await createProducer(kafka, { log: silentLogger, deliveryTimeoutMs: 5_000 });
+    const writer = new IngestWriter({
+      producer,
       rejectedTopic: 'none',
-      ackTimeoutMs: 5_000,
       clock: systemClock,
       events: {
         kafkaLost: () => assert.fail('Kafka counts as away'),
-        someLost: () => undefined,
         kafkaBack: () => undefined,
-        reopenFailed: assert.ifError,
+        givenUp: () => undefined,
         refused: assert.ifError,
       },
     });
@@ -65,7 +64,7 @@ for (const [what, take, giveBack] of [
     };
     await take();
     assert.equal(await writeAmongOthers(), false);
-    // Of another producer.
+    // What came before is given up, and holds up nothing.
     assert.equal(await writeAmongOthers(), false);
     await giveBack();
     await eventually(async () => {

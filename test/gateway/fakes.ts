@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { Registry } from 'prom-client';
-import type { PostriderError } from '../../src/errors.ts';
+import { PostriderError } from '../../src/errors.ts';
 import { ByteBudget } from '../../src/gateway/byte-budget.ts';
 import { GatewayEvents } from '../../src/gateway/events.ts';
 import { IngestWriter, type IngestProducer } from '../../src/gateway/ingest-writer.ts';
@@ -15,25 +15,68 @@ import { silentLogger } from '../../src/ops/log.ts';
 import { exampleSource } from '../resources/examples.ts';
 import { FakeConfig } from '../router/fakes.ts';
 
-/** Acknowledges what it is given, until told to hold it back or to refuse a topic's records. */
+type Answer = (late?: PostriderError) => void;
+
+/** Acknowledges what it is given, until told to hold it back, which it does until a deadline, or to refuse it. */
 export class FakeProducer implements IngestProducer {
   readonly records: OutgoingRecord[] = [];
-  readonly held: (() => void)[] = [];
+  readonly held: Answer[] = [];
+  #together: Answer[] = [];
   isHolding = false;
   /** Users whose partition is not acknowledged. */
   readonly leaderless: Set<string> = new Set();
   isClosed = false;
+  /** No broker answers. */
+  isAway = false;
+  readonly #clock: SteadyClock;
+  readonly #deadlineMs: number;
+  readonly #waiting: (() => void)[] = [];
   refuses: (record: OutgoingRecord) => PostriderError | undefined = () => undefined;
 
+  constructor(clock: SteadyClock = systemClock, deadlineMs = 5_000) {
+    this.#clock = clock;
+    this.#deadlineMs = deadlineMs;
+  }
+
   produce(record: OutgoingRecord, done: (refused?: PostriderError) => void): void {
-    const answer = (): void => {
-      const refused = this.refuses(record);
+    const answer = (late?: PostriderError): void => {
+      const refused = late ?? this.refuses(record);
       if (refused === undefined) this.records.push(record);
       done(refused);
     };
     if (this.isClosed) throw new Error('a producer that is closed takes no more');
-    if (this.isHolding || this.leaderless.has(record.key as string)) this.held.push(answer);
-    else queueMicrotask(answer);
+    if (this.isHolding || this.leaderless.has(record.key as string)) this.#hold(answer);
+    else
+      queueMicrotask(() => {
+        answer();
+      });
+  }
+
+  /** Records that come together share a timer, because tests measure what requests take. */
+  #hold(answer: Answer): void {
+    this.held.push(answer);
+    this.#together.push(answer);
+    if (this.#together.length > 1) return;
+    const together = this.#together;
+    queueMicrotask(() => (this.#together = []));
+    this.#clock.after(this.#deadlineMs, () => {
+      for (const each of together) {
+        const index = this.held.indexOf(each);
+        if (index === -1) continue;
+        this.held.splice(index, 1);
+        each(new PostriderError('kafka-unavailable', 'not acknowledged in time'));
+      }
+    });
+  }
+
+  async reached(): Promise<void> {
+    if (this.isAway) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Brokers answer again. */
+  back(): void {
+    this.isAway = false;
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   close(): Promise<void> {
@@ -54,8 +97,6 @@ export interface TestGatewayOptions extends Partial<ServerOptions> {
   readonly maxBytes?: number;
   readonly rateLimit?: number;
   readonly ackTimeoutMs?: number;
-  /** One for each time that the gateway opens one; the last one is used again. */
-  readonly producers?: readonly FakeProducer[];
 }
 
 export interface TestGateway {
@@ -74,24 +115,14 @@ export const auth: { readonly authorization: string } = {
 };
 
 /** The gateway between HTTP and a fake producer. */
-export async function createTestGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
-  const { clock = systemClock, producers = [new FakeProducer()] } = options;
+export function createTestGateway(options: TestGatewayOptions = {}): TestGateway {
+  const { clock = systemClock } = options;
   const config = new FakeConfig(exampleSource());
   const metrics = new GatewayMetrics(new Registry());
   const events = new GatewayEvents(silentLogger, metrics, clock);
-  let opened = 0;
-  const writer = await IngestWriter.open({
-    openProducer: () => {
-      const producer = producers[Math.min(opened, producers.length - 1)];
-      opened += 1;
-      if (producer === undefined) throw new Error('a test gateway needs a producer');
-      return Promise.resolve(producer);
-    },
-    rejectedTopic: topics.ingestRejected,
-    ackTimeoutMs: options.ackTimeoutMs ?? 5_000,
-    clock,
-    events,
-  });
+  const producer = new FakeProducer(clock, options.ackTimeoutMs);
+  const rejectedTopic = topics.ingestRejected;
+  const writer = new IngestWriter({ producer, rejectedTopic, clock, events });
   const budget = new ByteBudget(options.maxBytes ?? 64 * 1024 * 1024);
   const { rateLimit } = options;
   const rateLimits = rateLimit === undefined ? undefined : new RateLimits(rateLimit, clock);
@@ -109,6 +140,5 @@ export async function createTestGateway(options: TestGatewayOptions = {}): Promi
     },
     { tls: undefined, corsOrigins: [], trustedProxies: [], ...options },
   );
-  const producer = producers[0] ?? new FakeProducer();
   return { server, producer, config, metrics, budget, writer };
 }

@@ -163,7 +163,7 @@ const anyRequest = fc.oneof({ weight: 9, arbitrary: anyPost }, { weight: 1, arbi
 const origin = { topic: 't', partition: 0, offset: 0, appendTimeMs: 0 };
 
 test('2,000 odd requests: never a 5xx, never a hang, and what reaches ingest is a call for the router', async () => {
-  const { server, producer } = await createTestGateway({
+  const { server, producer } = createTestGateway({
     corsOrigins: ['https://shop.example'],
     trustedProxies: ['127.0.0.0/8', '10.0.0.0/8'],
   });
@@ -196,7 +196,7 @@ test('2,000 odd requests: never a 5xx, never a hang, and what reaches ingest is 
 });
 
 test('whatever comes on a socket, the connection ends and the next one is served', async (t) => {
-  const { server } = await createTestGateway();
+  const { server } = createTestGateway();
   await server.listen({ port: 0, host: '127.0.0.1' });
   t.after(() => server.close());
   const { port } = server.server.address() as AddressInfo;

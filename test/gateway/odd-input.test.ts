@@ -13,7 +13,7 @@ async function sendOne(
   call: unknown,
   gateway?: TestGateway,
 ): Promise<Record<string, unknown> | string> {
-  const { server, producer } = gateway ?? (await createTestGateway());
+  const { server, producer } = gateway ?? createTestGateway();
   producer.records.splice(0);
   const payload = typeof call === 'string' ? call : JSON.stringify(call);
   const { body } = await server.inject({
@@ -119,7 +119,7 @@ test('a timestamp that is a number is rejected, one that is null is the time of 
 });
 
 test('message ids are taken as they are: long ones, repeated ones', async () => {
-  const gateway = await createTestGateway();
+  const gateway = createTestGateway();
   const long = 'm'.repeat(200);
   for (const messageId of [long, long, 'again', 'again']) {
     const call = await sendOne({ ...page, messageId }, gateway);
@@ -136,7 +136,7 @@ test('values that JSON allows and programs stumble over pass as data', async () 
 });
 
 test('one bad call among good ones does not touch them', async () => {
-  const { server, producer } = await createTestGateway();
+  const { server, producer } = createTestGateway();
   const batch = [track, { ...track, event: '' }, 7, page];
   const { body } = await server.inject({
     method: 'POST',
@@ -156,7 +156,7 @@ test('one bad call among good ones does not touch them', async () => {
 });
 
 test('a body in deflate is refused by name, a body in chunks is taken', async () => {
-  const { server } = await createTestGateway();
+  const { server } = createTestGateway();
   const payload = deflateSync(JSON.stringify({ batch: [page] }));
   const headers = { ...auth, 'content-encoding': 'deflate' };
   const refused = await server.inject({ method: 'POST', url: '/v1/batch', headers, payload });

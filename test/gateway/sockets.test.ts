@@ -23,7 +23,7 @@ interface Listening extends TestGateway {
 }
 
 async function listen(t: TestContext, options: TestGatewayOptions = {}): Promise<Listening> {
-  const gateway = await createTestGateway(options);
+  const gateway = createTestGateway(options);
   await gateway.server.listen({ port: 0, host: '127.0.0.1' });
   t.after(() => gateway.server.close());
   const { port } = gateway.server.server.address() as AddressInfo;
@@ -261,7 +261,7 @@ test('bodies of one key that never end leave room for another', { timeout: 20_00
 });
 
 test('a request that shows its write key in the body is its key’s from then on', async () => {
-  const { server, producer, budget } = await createTestGateway({ maxBytes: 20_000 });
+  const { server, producer, budget } = createTestGateway({ maxBytes: 20_000 });
   const batch = Array.from({ length: 10 }, () => ({ type: 'page', userId: 'u' }));
   const { statusCode } = await server.inject({
     method: 'POST',

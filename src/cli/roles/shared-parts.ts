@@ -56,9 +56,9 @@ export class SharedParts {
   }
 
   /** One of the caller's own, who closes it. */
-  openProducer(): Promise<Producer> {
+  openProducer(deliveryTimeoutMs?: number): Promise<Producer> {
     const { kafka, clock, log } = this.common;
-    return createProducer(kafka, { clock, log, hooks: this.#hooks });
+    return createProducer(kafka, { clock, log, hooks: this.#hooks, deliveryTimeoutMs });
   }
 
   /** The part is stopped when all roles have. */

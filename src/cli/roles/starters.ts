@@ -24,7 +24,7 @@ export async function startGatewayRole(
   const { startGateway } = await import('../../gateway/gateway.ts');
   const gateway = await startGateway({
     ...parts.withConfig,
-    openProducer: () => parts.openProducer(),
+    openProducer: (deliveryTimeoutMs) => parts.openProducer(deliveryTimeoutMs),
     tls: credentials.gatewayTls(),
     ...gatewaySettings(settings),
   });

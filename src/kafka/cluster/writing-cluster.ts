@@ -45,9 +45,8 @@ export interface ProducerCluster {
 }
 
 /**
- * A cluster for writing. Its batches go over connections that nobody shares: who gives up a producer that waits for
- * replicas opens another one, which must not wait behind it. The client library has it as well, so nothing of reading is
- * in here.
+ * A cluster for writing. Its batches go over connections that nobody shares: what waits for replicas holds up other
+ * requests of its connection. The client library has it as well, so nothing of reading is in here.
  */
 export class WritingCluster implements ProducerCluster {
   readonly #seeds: readonly BrokerAddress[];

@@ -1,15 +1,17 @@
 import { PostriderError } from '../../errors.ts';
-import type { Clock } from '../../ops/clock.ts';
+import type { SteadyClock, Timer } from '../../ops/clock.ts';
 import type { OutgoingRecord } from '../record.ts';
 import type { ProducerEvents } from './events.ts';
 import { FlushLine, FlushPace } from './flush-line.ts';
-import type { PartitionQueue, QueuedRecord, Slice } from './partition-queue.ts';
+import type { PartitionQueue, QueuedRecord, Slice, UnsettledRecord } from './partition-queue.ts';
 import { recordBytes } from './record-size.ts';
 import { TopicQueues, type Done } from './topic-queues.ts';
 import { WriteTrouble } from './write-trouble.ts';
 
 export interface AccumulatorOptions {
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
+  /** See `ProducerOptions`. */
+  readonly deliveryTimeoutMs: number | undefined;
   /** One slice for each partition with nothing in flight. */
   onFlush(slices: readonly Slice[]): void;
   /** Records wait for the topic's number of partitions. */
@@ -21,6 +23,8 @@ export interface AccumulatorOptions {
 const maxQueuedBytes = 64 * 1024 * 1024;
 /** For records that may wait: a request with a thousand of them costs little more than one with ten. */
 const patienceMs = 200;
+/** A record that is late and about to be sent is in flight by then. */
+const nextLookMs = 250;
 
 /** The waiting records, and when they are sent. */
 export class Accumulator {
@@ -35,6 +39,8 @@ export class Accumulator {
   /** Set while a caller waits for room. */
   #room: { readonly made: Promise<void>; readonly make: () => void } | undefined;
   #onEmpty: (() => void) | undefined;
+  /** Set while the deadline of the oldest record is waited for. */
+  #deadline: Timer | undefined;
 
   constructor(options: AccumulatorOptions) {
     this.#options = options;
@@ -60,7 +66,8 @@ export class Accumulator {
     }
     // The clock is asked only for records that may go elsewhere.
     const nowMs = record.elsewhereAfterMs === undefined ? 0 : this.#options.clock.now();
-    const queue = this.#topic(record.topic).add(record, bytes, done, nowMs);
+    const addedMs = this.#options.deliveryTimeoutMs === undefined ? 0 : this.#deadlineBegins();
+    const queue = this.#topic(record.topic).add(record, bytes, done, nowMs, addedMs);
     if (queue instanceof WriteTrouble) {
       queueMicrotask(() => {
         done(queue.error(record.topic));
@@ -112,17 +119,23 @@ export class Accumulator {
   }
 
   /** These records are written, or refused. */
-  settle(records: readonly Pick<QueuedRecord, 'bytes' | 'done'>[], refused?: PostriderError): void {
-    this.records -= records.length;
-    for (const { bytes } of records) this.bytes -= bytes;
-    for (const { done } of records) done(refused);
+  settle(records: readonly UnsettledRecord[], refused?: PostriderError): void {
+    const unsettled = records.some(({ isSettled }) => isSettled)
+      ? records.filter(({ isSettled }) => !isSettled)
+      : records;
+    this.records -= unsettled.length;
+    for (const record of unsettled) {
+      this.bytes -= record.bytes;
+      record.isSettled = true;
+    }
+    for (const { done } of unsettled) done(refused);
     if (this.bytes < maxQueuedBytes) this.stopWaiting();
     if (this.records === 0) this.#onEmpty?.();
   }
 
   /** Nothing of the queue is in flight anymore, so what waits behind may go. */
   landed(queue: PartitionQueue): void {
-    queue.isInFlight = false;
+    queue.inFlight = undefined;
     if (queue.length > 0) this.#join(queue);
   }
 
@@ -162,6 +175,7 @@ export class Accumulator {
   close(): void {
     this.#prompt.close();
     this.#patient.close();
+    this.#deadline?.cancel();
   }
 
   #topic(name: string): TopicQueues {
@@ -173,8 +187,36 @@ export class Accumulator {
     return topic;
   }
 
+  /** Starts the timer of all records unless it runs. Returns the time at which this record is added. */
+  #deadlineBegins(): number {
+    const nowMs = this.#options.clock.steadyNow();
+    if (this.#deadline === undefined) this.#giveUpAfter(this.#options.deliveryTimeoutMs ?? 0);
+    return nowMs;
+  }
+
+  #giveUpAfter(ms: number): void {
+    this.#deadline = this.#options.clock.after(ms, () => {
+      this.#deadline = undefined;
+      this.#giveUpLate();
+    });
+  }
+
+  /** Tells the callers of late records, and keeps none of these but what is in flight. */
+  #giveUpLate(): void {
+    const { clock, deliveryTimeoutMs = 0 } = this.#options;
+    const nowMs = clock.steadyNow();
+    let oldestMs = Infinity;
+    for (const [name, topic] of this.#topics) {
+      const late = topic.takeAddedBefore(nowMs - deliveryTimeoutMs + 1);
+      if (late.length > 0) this.settle(late, unacknowledged(name, deliveryTimeoutMs));
+      oldestMs = Math.min(oldestMs, topic.oldestMs);
+    }
+    if (this.#deadline !== undefined || oldestMs === Infinity) return;
+    this.#giveUpAfter(Math.max(oldestMs + deliveryTimeoutMs - nowMs, nextLookMs));
+  }
+
   readonly #added = (queue: PartitionQueue, bytes: number): void => {
-    if (queue.isInFlight) return;
+    if (queue.inFlight !== undefined) return;
     if (queue.length === 1) this.#join(queue);
     else if (queue.isPatient && !queue.mayWait) {
       this.#patient.leave(queue, queue.length - 1, queue.bytes - bytes);
@@ -190,4 +232,11 @@ export class Accumulator {
   #lineOf({ isPatient }: PartitionQueue): FlushLine {
     return isPatient ? this.#patient : this.#prompt;
   }
+}
+
+function unacknowledged(topic: string, timeoutMs: number): PostriderError {
+  return new PostriderError(
+    'kafka-unavailable',
+    `Kafka did not acknowledge a record for topic ${topic} within ${timeoutMs / 1_000} s`,
+  );
 }

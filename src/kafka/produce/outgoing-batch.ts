@@ -34,6 +34,14 @@ export class OutgoingBatch {
     return this.#parts.flat();
   }
 
+  /**
+   * Nobody waits for any of its records anymore. While somebody waits for one, all are sent, because only the same
+   * bytes are recognized if they arrived before.
+   */
+  get isGivenUp(): boolean {
+    return this.#parts.every((records) => records.every(({ isSettled }) => isSettled));
+  }
+
   /** The encoded batch. */
   get bytes(): Buffer {
     return this.#bytes ?? nothing;

@@ -3,21 +3,29 @@ import type { HeaderValue } from '../record.ts';
 import type { Sequence } from './sequence.ts';
 import { WriteTrouble } from './write-trouble.ts';
 
+/** A record whose caller is told once what has become of it. */
+export interface UnsettledRecord {
+  /** Before compression, at most. */
+  readonly bytes: number;
+  /** The time at which it was given, by the steady clock; 0 if the producer has no deadline for records. */
+  readonly addedMs: number;
+  readonly done: (refused?: PostriderError) => void;
+  /** `done` was called. The record may still be in flight, if its deadline is over. */
+  isSettled: boolean;
+}
+
 /** A waiting record, in the shape that batches are written from, so that it need not be copied. */
-export interface QueuedRecord {
+export interface QueuedRecord extends UnsettledRecord {
   readonly key: Buffer | string | null;
   readonly value: Buffer | string | null;
   readonly headers: Readonly<Record<string, HeaderValue>>;
   readonly partition: number;
   /** The text that the partition is computed from: the key, unless another one was given. */
   readonly partitionKey: Buffer | string | null;
-  /** Before compression, at most. */
-  readonly bytes: number;
   readonly mayWait: boolean;
   readonly elsewhereAfterMs: number | undefined;
   /** The caller named the partition. */
   readonly isPlaced: boolean;
-  readonly done: (refused?: PostriderError) => void;
 }
 
 /** Consecutive records of one partition. */
@@ -34,8 +42,8 @@ export class PartitionQueue {
   readonly trouble: WriteTrouble = new WriteTrouble();
   /** Bytes of the waiting records. */
   bytes = 0;
-  /** A slice was taken and is not settled. */
-  isInFlight = false;
+  /** The slice that was taken last, until nothing of it is in flight anymore. */
+  inFlight: Slice | undefined;
   /** The queue is in the line for records that may wait. */
   isPatient = false;
   /** Sequence number of the next record; undefined before the first. */
@@ -66,21 +74,40 @@ export class PartitionQueue {
   /** Tells whether a record that comes now should go elsewhere at once. */
   turnsAway(record: Pick<QueuedRecord, 'elsewhereAfterMs'>, nowMs: number): boolean {
     if (!this.trouble.isTooLongFor(record, this.bytes, nowMs)) return false;
-    return this.isInFlight || this.length > 0 || !this.trouble.isDueForProbe(nowMs);
+    return this.inFlight !== undefined || this.length > 0 || !this.trouble.isDueForProbe(nowMs);
   }
 
   /** Takes out the waiting records that should go elsewhere. To be called while a slice is in flight. */
   takeTurnedAway(nowMs: number): readonly QueuedRecord[] {
     const { trouble, bytes } = this;
+    return this.#takeOut((record) => trouble.isTooLongFor(record, bytes, nowMs));
+  }
+
+  /**
+   * Takes out the waiting records that were added before, and names those in flight, whose callers should wait no
+   * longer. A queue with nothing in flight is about to be sent.
+   */
+  takeAddedBefore(ms: number): readonly QueuedRecord[] {
+    if (this.inFlight === undefined) return [];
+    const late = this.inFlight.records.filter((each) => !each.isSettled && each.addedMs < ms);
+    return late.concat(this.#takeOut(({ addedMs }) => addedMs < ms));
+  }
+
+  /** The time at which the oldest record was added whose caller waits; undefined: none waits. */
+  get oldestMs(): number | undefined {
+    const inFlight = this.inFlight?.records.find(({ isSettled }) => !isSettled);
+    return (inFlight ?? this.#waiting[this.#head])?.addedMs;
+  }
+
+  #takeOut(isAway: (record: QueuedRecord) => boolean): QueuedRecord[] {
     const waiting = this.#waiting.slice(this.#head);
-    const away = waiting.filter((record) => trouble.isTooLongFor(record, bytes, nowMs));
+    const away = waiting.filter(isAway);
     if (away.length === 0) return away;
     this.#waiting = [];
     this.#head = 0;
     this.#prompt = 0;
     this.bytes = 0;
-    for (const record of waiting)
-      if (!trouble.isTooLongFor(record, bytes, nowMs)) this.push(record);
+    for (const record of waiting) if (!isAway(record)) this.push(record);
     return away;
   }
 
@@ -113,7 +140,7 @@ export class PartitionQueue {
       this.#head = 0;
     }
     this.bytes -= bytes;
-    this.isInFlight = true;
-    return { queue: this, records, bytes };
+    this.inFlight = { queue: this, records, bytes };
+    return this.inFlight;
   }
 }

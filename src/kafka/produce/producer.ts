@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../../errors.ts';
-import { systemClock, type Clock } from '../../ops/clock.ts';
+import { systemClock, type SteadyClock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import { waitUnlessAborted } from '../../ops/wait.ts';
 import type { ProducerCluster } from '../cluster/writing-cluster.ts';
@@ -16,24 +16,27 @@ import type { Done } from './topic-queues.ts';
 export type { ProducerHooks } from './events.ts';
 
 /**
- * Writes records so that none is lost: each is sent again, for as long as it takes, until every in-sync
- * replica has it. Records of one partition are written once, and in the order in which they were given. Kafka
+ * Writes records so that none is lost: each is sent again, for as long as it takes or its deadline allows, until every
+ * in-sync replica has it. Records of one partition are written once, and in the order in which they were given. Kafka
  * recognizes repetitions, unless the partition has lost its state of this producer.
  */
 export interface Producer {
   /**
    * Queues and returns at once. `done` is called exactly once, and never before this returns: without an
    * argument when every in-sync replica has the record, with a `record-refused` error when it can never be
-   * written (too large, invalid), or with an `unwritable` one as the record's `elsewhereAfterMs` says. It is not
-   * called after a close that did not wait long enough.
+   * written (too large, invalid), with an `unwritable` one as the record's `elsewhereAfterMs` says, or with a
+   * `kafka-unavailable` one after the producer's `deliveryTimeoutMs`. It is not called after a close that did not wait
+   * long enough.
    * @throws PostriderError `stopped` after `close`
    */
   produce(record: OutgoingRecord, done: (refused?: PostriderError) => void): void;
   /**
    * Waits for room, queues, and resolves when all records are acknowledged. Otherwise, once all are settled,
-   * rejects with the first `record-refused`, or with `stopped` when the producer closes before.
+   * rejects with the first error of a record, or with `stopped` when the producer closes before.
    */
   send(records: readonly OutgoingRecord[]): Promise<void>;
+  /** Resolves when a broker answers. Waits while Kafka is unreachable; rejects when the producer closes before. */
+  reached(): Promise<void>;
   /** Requested once, and again every minute. Waits while Kafka is unreachable or the topic is missing. */
   partitionCount(topic: string): Promise<number>;
   /**
@@ -59,8 +62,13 @@ export interface Producer {
 
 export interface ProducerOptions {
   readonly log: Logger;
-  readonly clock?: Clock;
+  readonly clock?: SteadyClock;
   readonly hooks?: ProducerHooks;
+  /**
+   * The time from `produce` after which a record is given up, as `delivery.timeout.ms` of Kafka's Java producer. It may
+   * have been written nevertheless. Undefined: records wait for as long as it takes.
+   */
+  readonly deliveryTimeoutMs?: number | undefined;
   /** Ends the waiting for Kafka. The promise then rejects. */
   readonly signal?: AbortSignal;
 }
@@ -76,7 +84,7 @@ export async function createProducer(
   kafka: ProducerClient,
   options: ProducerOptions,
 ): Promise<Producer> {
-  const { log, clock = systemClock, hooks = {}, signal } = options;
+  const { log, clock = systemClock, hooks = {}, deliveryTimeoutMs, signal } = options;
   const cluster = kafka.openCluster();
   try {
     await reach(cluster, log, signal);
@@ -85,7 +93,8 @@ export async function createProducer(
     throw error;
   }
   const { compressor } = kafka;
-  return new KafkaProducer({ cluster, compressor, clock, log, hooks, pause: waitUnlessAborted });
+  const pause = waitUnlessAborted;
+  return new KafkaProducer({ cluster, compressor, clock, log, hooks, deliveryTimeoutMs, pause });
 }
 
 async function reach(cluster: ProducerCluster, log: Logger, signal?: AbortSignal): Promise<void> {
@@ -104,9 +113,10 @@ async function reach(cluster: ProducerCluster, log: Logger, signal?: AbortSignal
 export interface ProducerParts {
   readonly cluster: ProducerCluster;
   readonly compressor: Compressor;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly log: Logger;
   readonly hooks: ProducerHooks;
+  readonly deliveryTimeoutMs?: number | undefined;
   /** Resolves after `ms`, or when the signal aborts. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -114,6 +124,7 @@ export interface ProducerParts {
 /** Records wait in the accumulator, and the sender writes what the accumulator passes on. */
 export class KafkaProducer implements Producer {
   readonly #cluster: ProducerCluster;
+  readonly #log: Logger;
   readonly #accumulator: Accumulator;
   readonly #topics: KnownTopics;
   readonly #pause: ProducerParts['pause'];
@@ -122,12 +133,13 @@ export class KafkaProducer implements Producer {
   readonly #stop = new AbortController();
 
   constructor(parts: ProducerParts) {
-    const { cluster, compressor, clock, log, hooks } = parts;
+    const { cluster, compressor, clock, log, hooks, deliveryTimeoutMs } = parts;
     const events = new ProducerEvents(log, clock, hooks);
     const pause = (ms: number): Promise<boolean> => this.#pauseUnlessStopped(ms);
     const { signal: stop } = this.#stop;
     const accumulator = new Accumulator({
       clock,
+      deliveryTimeoutMs,
       events,
       onFlush: (slices) => {
         sender.send(slices);
@@ -142,9 +154,17 @@ export class KafkaProducer implements Producer {
       accumulator.missing(topic, reason);
     };
     const topics = new KnownTopics({ ...common, onCount, onMissing });
-    const sender = new Sender({ ...common, compressor, topics, accumulator, stop });
+    const sender = new Sender({
+      ...common,
+      compressor,
+      topics,
+      accumulator,
+      deliveryTimeoutMs,
+      stop,
+    });
     this.#sender = sender;
     this.#cluster = cluster;
+    this.#log = log;
     this.#topics = topics;
     this.#pause = parts.pause;
     this.#accumulator = accumulator;
@@ -200,6 +220,10 @@ export class KafkaProducer implements Producer {
       for (const record of records) this.produce(record, done);
       signal.addEventListener('abort', onStop);
     });
+  }
+
+  async reached(): Promise<void> {
+    await reach(this.#cluster, this.#log, this.#stop.signal);
   }
 
   async partitionCount(topic: string): Promise<number> {

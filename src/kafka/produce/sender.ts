@@ -20,6 +20,8 @@ export interface SenderOptions {
   readonly topics: KnownTopics;
   /** The source of the records, to which their end is reported. */
   readonly accumulator: Accumulator;
+  /** See `ProducerOptions`. */
+  readonly deliveryTimeoutMs: number | undefined;
   readonly events: ProducerEvents;
   readonly clock: Clock;
   /** Resolves to false after a stop. */
@@ -73,12 +75,19 @@ export class Sender {
   /** @param failures of these batches in a row, until now */
   async #send(batches: readonly OutgoingBatch[], failures: number): Promise<void> {
     const { topics, compressor, clock, stop } = this.#options;
-    const identity = this.#producerId.known ?? (await this.#producerId.ask(topicsOf(batches)));
-    if (identity === undefined || stop.aborted) return;
+    if (stop.aborted) return;
+    const wanted = this.#wanted(batches);
+    if (wanted.length === 0) return;
+    const identity = this.#producerId.known;
+    if (identity === undefined) {
+      if ((await this.#producerId.ask(topicsOf(wanted))) !== undefined)
+        void this.#send(wanted, failures);
+      return;
+    }
     const byLeader = new Map<number, OutgoingBatch[]>();
     const leaderless: Answered[] = [];
     const unwritable: Answered[] = [];
-    for (const batch of batches) {
+    for (const batch of wanted) {
       const { topic, partition } = batch.queue;
       const leader = topics.leader(topic, partition);
       batch.leaderEpoch = topics.leaderEpoch(topic, partition);
@@ -101,12 +110,25 @@ export class Sender {
     void this.#again(unwritable, failures + 1);
   }
 
+  /** The batches that somebody waits for. The others may have arrived without an answer. */
+  #wanted(batches: readonly OutgoingBatch[]): readonly OutgoingBatch[] {
+    const { accumulator, deliveryTimeoutMs } = this.#options;
+    if (deliveryTimeoutMs === undefined) return batches;
+    return batches.filter((batch) => {
+      if (!batch.isGivenUp) return true;
+      this.#forget(batch);
+      accumulator.landed(batch.queue);
+      return false;
+    });
+  }
+
   async #ask(leader: number, batches: OutgoingBatch[], failures: number): Promise<void> {
-    const { cluster, clock, stop } = this.#options;
+    const { cluster, clock, stop, deliveryTimeoutMs = ackTimeoutMs } = this.#options;
     const sentMs = clock.now();
+    const timeoutMs = Math.min(ackTimeoutMs, deliveryTimeoutMs);
     let answers: readonly ProducedPartition[];
     try {
-      answers = await cluster.produce(leader, requestOf(batches, ackTimeoutMs));
+      answers = await cluster.produce(leader, requestOf(batches, timeoutMs));
     } catch (error) {
       const failure = failureOf(error);
       const unanswered = batches.map((batch) => ({ batch, failure }));
@@ -123,6 +145,11 @@ export class Sender {
     for (const { batch } of judged.forgotten) this.#beginEpoch(batch);
     void this.#again([...judged.again, ...judged.renew, ...judged.forgotten], failures + 1);
     void this.#elsewhere(judged.elsewhere, failures + 1);
+  }
+
+  /** The batch is not sent again. It may have arrived, and Kafka would take what gets the same numbers for that. */
+  #forget(batch: OutgoingBatch): void {
+    if (batch.queue.sequence !== undefined) this.#beginEpoch(batch);
   }
 
   #beginEpoch(batch: OutgoingBatch): void {
@@ -185,8 +212,7 @@ export class Sender {
     return failed.filter(({ batch, failure }) => {
       const { queue, left } = batch;
       if (!this.#options.accumulator.giveBack(queue, left, failure.reason)) return true;
-      // It may have arrived without its answer. Kafka would take what gets the same numbers for that.
-      if (queue.sequence !== undefined) this.#beginEpoch(batch);
+      this.#forget(batch);
       return false;
     });
   }

@@ -1,6 +1,6 @@
 import type { PostriderError } from '../../errors.ts';
 import type { HeaderValue, OutgoingRecord } from '../record.ts';
-import { PartitionQueue, type QueuedRecord } from './partition-queue.ts';
+import { PartitionQueue, type QueuedRecord, type UnsettledRecord } from './partition-queue.ts';
 import { partitionOf } from './partitioner.ts';
 import { WriteTrouble } from './write-trouble.ts';
 
@@ -9,7 +9,7 @@ const noHeaders: Readonly<Record<string, HeaderValue>> = {};
 type Added = (queue: PartitionQueue, bytes: number) => void;
 export type Done = (refused?: PostriderError) => void;
 
-interface Undecided extends Pick<QueuedRecord, 'bytes' | 'done'> {
+interface Undecided extends UnsettledRecord {
   readonly record: OutgoingRecord;
 }
 
@@ -35,12 +35,13 @@ export class TopicQueues {
     bytes: number,
     done: Done,
     nowMs: number,
+    addedMs: number,
   ): PartitionQueue | WriteTrouble | undefined {
     const { key, partitionKey = key, value, headers = noHeaders, mayWait = false } = record;
     const { elsewhereAfterMs } = record;
     if (this.#partitions === undefined) {
       if (this.trouble.isTooLongFor({ elsewhereAfterMs }, 0, nowMs)) return this.trouble;
-      this.#undecided.push({ record, bytes, done });
+      this.#undecided.push({ record, bytes, addedMs, done, isSettled: false });
       return undefined;
     }
     const isPlaced = record.partition !== undefined;
@@ -54,16 +55,18 @@ export class TopicQueues {
       partition,
       partitionKey,
       bytes,
+      addedMs,
       mayWait,
       elsewhereAfterMs,
       isPlaced,
       done,
+      isSettled: false,
     });
     return queue;
   }
 
   /** Nothing is known of the topic still. Takes out the records that should go elsewhere. */
-  missing(reason: string, nowMs: number): readonly Pick<QueuedRecord, 'bytes' | 'done'>[] {
+  missing(reason: string, nowMs: number): readonly UnsettledRecord[] {
     if (this.#partitions !== undefined) return [];
     this.trouble.failed(reason, nowMs);
     const waitingBytes = this.#undecided.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -72,6 +75,22 @@ export class TopicQueues {
     const away = this.#undecided.filter(isAway);
     if (away.length > 0) this.#undecided = this.#undecided.filter((each) => !isAway(each));
     return away;
+  }
+
+  /** Takes out the records that were added before, and names those in flight: see `PartitionQueue`. */
+  takeAddedBefore(ms: number): readonly UnsettledRecord[] {
+    const late: UnsettledRecord[] = this.#undecided.filter(({ addedMs }) => addedMs < ms);
+    if (late.length > 0) this.#undecided = this.#undecided.filter(({ addedMs }) => addedMs >= ms);
+    for (const queue of this.#queues)
+      for (const record of queue?.takeAddedBefore(ms) ?? []) late.push(record);
+    return late;
+  }
+
+  /** The time at which the oldest record was added whose caller waits; Infinity: none waits. */
+  get oldestMs(): number {
+    let oldestMs = this.#undecided[0]?.addedMs ?? Infinity;
+    for (const queue of this.#queues) oldestMs = Math.min(oldestMs, queue?.oldestMs ?? Infinity);
+    return oldestMs;
   }
 
   /** The number of partitions that cannot be written for long enough to be told; 1 for a topic that is missing. */
@@ -89,6 +108,7 @@ export class TopicQueues {
     if (partitions === undefined || partition < partitions) return false;
     if (records.some(({ isPlaced }) => isPlaced)) return false;
     for (const record of records) {
+      if (record.isSettled) continue;
       const partition = partitionOf(record.partitionKey, partitions);
       const queue = this.#queue(partition);
       queue.push({ ...record, partition });
@@ -103,8 +123,8 @@ export class TopicQueues {
     this.trouble.ended();
     const undecided = this.#undecided;
     this.#undecided = [];
-    for (const { record, bytes, done } of undecided) {
-      const queue = this.add(record, bytes, done, 0);
+    for (const { record, bytes, done, addedMs } of undecided) {
+      const queue = this.add(record, bytes, done, 0, addedMs);
       if (queue instanceof PartitionQueue) added(queue, bytes);
     }
   }

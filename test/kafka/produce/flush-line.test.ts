@@ -19,10 +19,12 @@ function queued(value: string, bytes: number = 100): QueuedRecord {
     partition: 0,
     partitionKey: null,
     bytes,
+    addedMs: 0,
     mayWait: false,
     elsewhereAfterMs: undefined,
     isPlaced: false,
     done: () => undefined,
+    isSettled: false,
   };
 }
 

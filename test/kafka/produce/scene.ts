@@ -1,13 +1,14 @@
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { KafkaProducer, type ProducerHooks } from '../../../src/kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../../../src/kafka/record.ts';
-import { systemClock, type Clock } from '../../../src/ops/clock.ts';
+import { systemClock, type SteadyClock } from '../../../src/ops/clock.ts';
 import { silentLogger, type Logger } from '../../../src/ops/log.ts';
 import { WritableCluster } from './writable-cluster.ts';
 
 export interface SceneOptions {
   readonly hooks?: ProducerHooks;
-  readonly clock?: Clock;
+  readonly clock?: SteadyClock;
+  readonly deliveryTimeoutMs?: number;
   readonly log?: Logger;
   /** Of topic `a`; 4. */
   readonly partitions?: number;
@@ -26,6 +27,7 @@ export function openScene({
   clock = systemClock,
   log = silentLogger,
   partitions = 4,
+  deliveryTimeoutMs,
 }: SceneOptions = {}): Scene {
   const cluster = new WritableCluster();
   cluster.makeTopic('a', partitions);
@@ -36,6 +38,7 @@ export function openScene({
     clock,
     log,
     hooks,
+    deliveryTimeoutMs,
     pause: async (ms, signal) => {
       const isBackoff = ms < 10_000;
       if (isBackoff) pauses.push(ms);

@@ -18,7 +18,8 @@ const metrics = new Registry();
 const gateway = await startGateway({
   topology: loadTopology(load.prefix),
   config: new FakeConfig(exampleSource({ writeKeys: [writeKey] })),
-  openProducer: () => createProducer(kafka, { log: silentLogger }),
+  openProducer: (deliveryTimeoutMs) =>
+    createProducer(kafka, { log: silentLogger, deliveryTimeoutMs }),
   clock: systemClock,
   log: silentLogger,
   metrics,

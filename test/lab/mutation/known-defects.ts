@@ -288,7 +288,7 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'partition-locks-gateway': {
     says: 'One partition of ingest without a leader made a gateway turn all requests away, for five seconds at a time.',
     file: 'src/gateway/ingest-writer.ts',
-    find: 'const isThere = this.#acknowledgedMs > oldest.startedMs;',
+    find: 'const isThere = this.#acknowledgedMs > write.startedMs;',
     replace: 'const isThere = false;',
   },
   'keeps-answered-requests': {

@@ -22,7 +22,7 @@ const good = `POST /v1/batch HTTP/1.1\r\nhost: x\r\nauthorization: ${auth.author
  */
 export async function floodGateway(seed: number, requests: number): Promise<FloodResult> {
   const random = new Random(seed);
-  const { server, producer, budget } = await createTestGateway({
+  const { server, producer, budget } = createTestGateway({
     corsOrigins: ['*'],
     trustedProxies: ['127.0.0.0/8'],
     timeouts: {
