@@ -34,6 +34,8 @@ interface OfEvent extends WithUid {
   readonly messageId: string;
   readonly user: string;
   readonly type: EventType;
+  /** See `eventNameOf`. */
+  readonly eventName?: string;
   /** The time at which an operator last sent the event again. */
   readonly redrivenAt?: string;
 }

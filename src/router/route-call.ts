@@ -5,6 +5,7 @@ import {
   deliveryKey,
   encodeEnvelope,
   envelopeHeader,
+  eventNameOf,
   userOf,
   type Envelope,
 } from '../event/envelope.ts';
@@ -102,6 +103,7 @@ export class Routes {
       sourceId: source.id,
       messageId: call.messageId,
       type: call.type,
+      eventName: eventNameOf(call),
       previousId: call.type === 'alias' ? textOf(call.fields['previousId']) : undefined,
       configOffset: this.#config.offset,
       appendTimeMs: arrival.origin.appendTimeMs,

@@ -269,7 +269,7 @@ test('events of a user are found by how they fared worst, by destination, and by
   const failed = { outcome: 'failed', status: 503 };
   const dead = { kind: 'dead-letter', reason: 'http-410', attempts: 1, detail: '' };
   const words = await index(database, [
-    line('fine', 1),
+    line('fine', 1, { eventName: 'Order Completed' }),
     // At another URL, which answered later.
     line('fine', 2, { ...failed, url: 'https://crm.example/second' }),
     line('lost', 3),
@@ -296,6 +296,12 @@ test('events of a user are found by how they fared worst, by destination, and by
   assert.deepEqual(await find({ beforeMs: fourMinutes }), [all[3]]);
   for (const user of ['cut\ufffd', String.raw`cut\ud83d`])
     assert.deepEqual(await find({ user }), ['of half delivered']);
+  const open = { database, words } as unknown as OpenIndex;
+  const { items } = await eventsOfUser(open, { user: 'ada', limit: 10 });
+  assert.deepEqual(
+    items.map(({ eventName }) => eventName),
+    [null, null, null, 'Order Completed'],
+  );
 });
 
 test('letters that were sent again are counted apart, and say how it ended', async (t) => {

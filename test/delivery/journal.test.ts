@@ -115,7 +115,7 @@ test('what happens to an event is written down, from its first attempt to its en
   const broken: Answer = { outcome: deliveredDespite(200, timedOut), afterMs: 20 };
   let answers = [says(503, 'upstream “down”\n'), hangs, broken];
   world.answer = () => answers.shift() ?? answerOk;
-  const delivered = world.publish('crm', 'ü:1');
+  const delivered = world.publish('crm', 'ü:1', { eventName: 'Order "Paid"' });
   await world.clock.pass(10 * minuteMs);
   answers = [says(422, 'no such token')];
   const refused = world.publish('crm', 'u2');
@@ -135,6 +135,7 @@ test('what happens to an event is written down, from its first attempt to its en
     source: 'shop',
     user: 'ü:1',
     type: 'track',
+    eventName: 'Order "Paid"',
     tookMs: 20,
     url: 'https://crm.example/hook',
     cause: 'status-5xx',

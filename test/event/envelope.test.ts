@@ -36,6 +36,7 @@ const anyEnvelope: fc.Arbitrary<Envelope> = fc.record(
     appendTimeMs: anyTime,
     attempts: fc.nat(14_400_000),
     uid: fc.stringMatching(/^[\w-]{12}$/),
+    eventName: fc.oneof(fc.string(), surrogates),
     previousId: fc.oneof(text, surrogates),
     isSync: fc.constant(true as const),
     redrivenMs: anyTime,
@@ -98,6 +99,10 @@ test('the written form of version 1 stays as it is', () => {
   assert.equal(
     encodeEnvelope({ ...fresh, type: 'alias', previousId: 'old' }),
     '{"v":1,"d":"crm","s":"shop","m":"m-1","t":"alias","c":17,"a":1763700000000,"n":0,"p":"old"}',
+  );
+  assert.equal(
+    encodeEnvelope({ ...fresh, eventName: 'Order "Paid"' }),
+    String.raw`{"v":1,"d":"crm","s":"shop","m":"m-1","t":"track","c":17,"a":1763700000000,"n":0,"e":"Order \"Paid\""}`,
   );
 });
 

@@ -4,6 +4,7 @@ import type { Envelope } from '../../src/event/envelope.ts';
 export function wholeEnvelope(envelope: Envelope): Envelope {
   return {
     uid: undefined,
+    eventName: undefined,
     previousId: undefined,
     isSync: undefined,
     redrivenMs: undefined,

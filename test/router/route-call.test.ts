@@ -90,11 +90,26 @@ test('the envelope says what the router saw', () => {
       sourceId: 'shop',
       messageId: 'p.ingest:3:42',
       type: 'track',
+      eventName: 'Order Completed',
       configOffset: 2,
       appendTimeMs,
       attempts: 0,
     }),
   );
+});
+
+test('the envelope names the event as people know it, and no more of a long name than a list shows', () => {
+  const nameOf = (call: object): string | undefined => {
+    const [record] = route(
+      incoming({ userId: 'u1', writeKey: 'wk_shop', ...call }),
+      exampleDestination(),
+    );
+    return envelopeOf(record as OutgoingRecord).eventName;
+  };
+  assert.equal(nameOf({ type: 'page', name: 'Home' }), 'Home');
+  assert.equal(nameOf({ type: 'screen', name: 7 }), undefined);
+  assert.equal(nameOf({ type: 'identify', name: 'Ada', event: 'x' }), undefined);
+  assert.equal(nameOf({ type: 'track', event: '😀'.repeat(200) }), '😀'.repeat(50));
 });
 
 test('a record says which destination of its id it is for', () => {

@@ -349,6 +349,7 @@ export interface FoundEvent {
   readonly user: string;
   readonly source: string;
   readonly type: string;
+  readonly eventName: string | null;
   /** When something last happened to it. */
   readonly at: string;
   /** Where it fared worst. */

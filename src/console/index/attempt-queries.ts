@@ -47,7 +47,7 @@ export interface FoundAttempts {
 }
 
 const rowColumns = `seq::double as seq, at_ms::double as "atMs", destination, what, latency as "latencyClass",
-  source, type, message, message_hash as "messageHash", usr as "user", user_hash as "userHash", attempt, url,
+  source, type, event_name as "eventName", message, message_hash as "messageHash", usr as "user", user_hash as "userHash", attempt, url,
   status, took_ms as "tookMs", cause, rest`;
 
 /**
@@ -201,15 +201,16 @@ export async function eventsOfUser(
     atMs: number;
     source: number;
     type: number;
+    eventName: string | null;
     rank: number;
     destinations: number[];
   }>(
     `${found('usr')}, fates as (
        select message, destination, max(at_ms) as at_ms, any_value(source) as source,
-         any_value(type) as type, ${rankSql} as rank
+         any_value(type) as type, any_value(event_name) as event_name, ${rankSql} as rank
        from found where message is not null group by message, destination)
      select message, max(at_ms)::double as "atMs", any_value(source) as source, any_value(type) as type,
-       max(rank)::integer as rank, list(destination) as destinations
+       any_value(event_name) as "eventName", max(rank)::integer as rank, list(destination) as destinations
      from fates group by message having ${having.join(' and ')} order by 2 desc, 1 limit $limit`,
     {
       hash: hashOf(user),
@@ -219,15 +220,18 @@ export async function eventsOfUser(
       limit: limit + 1,
     },
   );
-  const items = rows.slice(0, limit).map(({ message, atMs, source, type, rank, destinations }) => ({
-    messageId: message,
-    user,
-    source: words.of(source),
-    type: words.of(type),
-    at: new Date(atMs).toISOString(),
-    outcome: outcomes[rank] ?? 'waiting',
-    destinations: [...new Set(destinations.map((id) => idIn(words.of(id))))].sort(),
-  }));
+  const items = rows
+    .slice(0, limit)
+    .map(({ message, atMs, source, type, eventName, rank, destinations }) => ({
+      messageId: message,
+      user,
+      source: words.of(source),
+      type: words.of(type),
+      eventName,
+      at: new Date(atMs).toISOString(),
+      outcome: outcomes[rank] ?? 'waiting',
+      destinations: [...new Set(destinations.map((id) => idIn(words.of(id))))].sort(),
+    }));
   return { items, nextAtMs: rows.length > limit ? rows[limit - 1]?.atMs : undefined };
 }
 

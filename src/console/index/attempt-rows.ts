@@ -37,6 +37,7 @@ export interface AttemptRow {
   readonly latencyClass: number;
   readonly source: number | null;
   readonly type: number | null;
+  readonly eventName: string | null;
   readonly message: string | null;
   readonly messageHash: number | null;
   readonly user: string | null;
@@ -75,6 +76,7 @@ export function rowOfLine(
     messageId,
     user,
     type,
+    eventName,
     attempt,
     attempts,
     url,
@@ -103,6 +105,7 @@ export function rowOfLine(
     latencyClass: isAttempt && took !== null ? latencyClassOf(took) : noLatency,
     source: word(source),
     type: word(type),
+    eventName: textOf(eventName),
     message,
     messageHash: message === null ? null : hashOf(message),
     user: userId,
@@ -129,6 +132,7 @@ export function lineOfRow(row: AttemptRow, words: Words): AttemptLine {
     messageId: row.message ?? undefined,
     user: row.user ?? undefined,
     type: word(row.type) as EventType | undefined,
+    eventName: row.eventName ?? undefined,
     [isAttempt ? 'attempt' : 'attempts']: row.attempt ?? undefined,
     url: word(row.url),
     outcome: isAttempt ? what : undefined,

@@ -3,7 +3,7 @@ import type { NumberedWord } from './words.ts';
 import { bigint, integer, tiny, varchar, type Table } from './tables.ts';
 
 /** Another number: files of former versions are removed, and all is read from Kafka again. */
-export const schemaVersion = 3;
+export const schemaVersion = 4;
 
 export const attemptsTable: Table<AttemptRow> = {
   name: 'attempts',
@@ -15,6 +15,7 @@ export const attemptsTable: Table<AttemptRow> = {
     ['latency', tiny, ({ latencyClass }) => latencyClass],
     ['source', integer, ({ source }) => source],
     ['type', integer, ({ type }) => type],
+    ['event_name', varchar, ({ eventName }) => eventName],
     ['message', varchar, ({ message }) => message],
     ['message_hash', integer, ({ messageHash }) => messageHash],
     ['usr', varchar, ({ user }) => user],

@@ -97,12 +97,13 @@ export function droppedLine(atMs: number, subject: Subject, by: FencedBy): strin
 }
 
 function begin(atMs: number, kind: string, { key, envelope }: Subject): string {
-  const { destinationId, uid, sourceId, messageId, type, redrivenMs } = envelope;
+  const { destinationId, uid, sourceId, messageId, type, eventName, redrivenMs } = envelope;
   const user = key?.toString('utf8', userOffset(destinationId)) ?? '';
   return (
     `{"at":"${isoOf(atMs)}","kind":"${kind}","destination":${quote(destinationId)}${uidOf(uid)},` +
     `"source":${quote(sourceId)},"messageId":${quote(messageId)},"user":${quote(user)},` +
     `"type":"${type}"` +
+    (eventName === undefined ? '' : `,"eventName":${quote(eventName)}`) +
     (redrivenMs === undefined ? '' : `,"redrivenAt":"${isoOf(redrivenMs)}"`)
   );
 }

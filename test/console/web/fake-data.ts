@@ -153,6 +153,7 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
       user: each.user,
       source: each.source,
       type: each.type,
+      eventName: each.eventName ?? null,
       at: each.at,
       outcome: index % 3 === 0 ? ('dead-letter' as const) : ('delivered' as const),
       destinations: troubled.slice(0, 3),

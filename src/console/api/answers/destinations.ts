@@ -157,6 +157,9 @@ const eventFields = {
   messageId: z.string(),
   user: z.string(),
   type: z.enum(eventTypes),
+  eventName: maybe(
+    z.string().describe('The event of a track call, or the name of a page or screen.'),
+  ),
   redrivenAt: maybe(time),
 };
 const attempts = count.describe('Made so far.');

@@ -141,6 +141,10 @@ export const foundEvent: z.ZodType<FoundEvent> = named<FoundEvent>(
     user: z.string(),
     source: z.string(),
     type: z.string(),
+    eventName: z
+      .string()
+      .nullable()
+      .describe('The event of a track call, or the name of a page or screen.'),
     at: time.describe('When something last happened to it.'),
     outcome: z.enum(outcomes).describe('Where it fared worst.'),
     destinations: z.array(z.string()),

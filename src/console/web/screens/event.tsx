@@ -253,7 +253,15 @@ const columns: readonly Column<FoundEvent>[] = [
       </>
     ),
   },
-  { title: 'Type', cell: ({ type }) => <Data text={type} /> },
+  {
+    title: 'Event',
+    cell: ({ type, eventName }) => (
+      <>
+        <Data text={eventName ?? type} />
+        {eventName === null ? undefined : <span class="under">{type}</span>}
+      </>
+    ),
+  },
   { title: 'Source', cell: ({ source }) => <Id text={source} /> },
   {
     title: 'Destinations',
