@@ -1,3 +1,4 @@
+import type { EndAgain } from '../event/sent-again.ts';
 import type { OutputFormat } from '../resources/present.ts';
 import { formatTable } from '../resources/table.ts';
 import { placeText, type Letter } from './letter.ts';
@@ -64,32 +65,54 @@ export function presentLetters<L extends Letter>(
 const place: Columns<Letter> = { PLACE: ({ record }) => placeText(record) };
 const reason: Columns<Letter> = { REASON: (letter) => letter.reason };
 
-/** One letter as a whole. */
+/**
+ * One letter as a whole.
+ * @param became how it ended, if it was sent again and that was looked for
+ */
 export function presentLetter<L extends Letter>(
   letter: L,
   redrives: Redrives,
   format: OutputFormat,
   view: LetterView<L>,
+  became?: EndAgain,
 ): string {
+  const whole = (): object => ({
+    ...summaryOf(letter, redrives, view),
+    ...(became === undefined ? undefined : { became }),
+    ...view.whole(letter),
+  });
   switch (format) {
     case 'json':
-      return printableJson({ ...summaryOf(letter, redrives, view), ...view.whole(letter) });
+      return printableJson(whole());
     case 'yaml':
-      return printableYaml({ ...summaryOf(letter, redrives, view), ...view.whole(letter) });
+      return printableYaml(whole());
     case 'table':
     case 'wide':
-      return textOf(letter, redrives, view);
+      return textOf(letter, redrives, view, became);
   }
 }
 
-function textOf<L extends Letter>(letter: L, redrives: Redrives, view: LetterView<L>): string {
+const ends: Readonly<Record<EndAgain, string>> = {
+  delivered: 'delivered then',
+  'dead-letter': 'a dead letter again',
+  dropped: 'dropped, because its user was deleted',
+  waiting: 'it has not ended yet',
+  unknown: 'nothing is known of it any more',
+};
+
+function textOf<L extends Letter>(
+  letter: L,
+  redrives: Redrives,
+  view: LetterView<L>,
+  became: EndAgain | undefined,
+): string {
   const { record, reason, detail } = letter;
   const facts = [
     ['place', placeText(record)],
     ['time', timeText(record.timestampMs)],
     ['reason', printable(reason)],
     ['detail', printable(detail)],
-    ['sent again', redrives.timeOf(record) ?? '-'],
+    ['sent again', `${redrives.timeOf(record) ?? '-'}${became ? `, ${ends[became]}` : ''}`],
     ...view.facts(letter),
   ] as const;
   const width = Math.max(...facts.map(([name]) => name.length));

@@ -132,6 +132,10 @@ test('an event that fails again becomes a new dead letter, which says that it wa
   assert.ok(first?.sentAgain !== null && first?.redriven === null);
   assert.ok(Date.parse(second?.redriven ?? '') >= beforeMs);
   assert.deepEqual([second?.attempts, second?.sentAgain], [1, null]);
+  await eventually(async () => {
+    const shown = await run(['dead-letters', 'show', `${first.partition}:${first.offset}`]);
+    assert.match(shown, /^sent again +\S+, a dead letter again$/m);
+  });
 });
 
 test('a redrive says what became of what it sent, and a dead letter what its endpoint said', async () => {

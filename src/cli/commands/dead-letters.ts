@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { AttemptReader } from '../../attempts/read-attempts.ts';
 import { isSelectedDeadLetter, type DeadLetter } from '../../dead-letter/dead-letter.ts';
 import type { Place } from '../../dead-letter/letter.ts';
 import {
@@ -14,6 +15,7 @@ import { LetterSummary } from '../../dead-letter/summary.ts';
 import { PostriderError } from '../../errors.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../event/dead-letter-reasons.ts';
 import { deliveryKey } from '../../event/envelope.ts';
+import { againLineOf, endAgain, type AgainLine, type EndAgain } from '../../event/sent-again.ts';
 import { writable } from '../../event/sought.ts';
 import { hintAmong } from '../../near.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
@@ -39,6 +41,9 @@ import {
 } from '../letters/options.ts';
 import { confirmAll, countWith, remediesOf, sendWith } from '../letters/redrive.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
+
+/** The most by which clocks of workers may be apart from those of brokers. */
+const clocksApartMs = 600_000;
 
 interface SelectOptions extends SearchOptions {
   readonly destination?: ReadonlySet<string>;
@@ -71,7 +76,7 @@ export function registerDeadLetters(program: Command, context: Context): void {
     .description('show one dead letter with its body and the last answer of its endpoint')
     .argument('<place>', '<partition>:<offset>, as in the list', parsePlace)
     .action((place: Place, options: OutputOptions) =>
-      showLetter(context, deadLetters, place, options),
+      showLetter(context, deadLetters, place, options, (letter) => endOf(context, letter)),
     );
 
   withRedriveOptions(withSelection(command.command('redrive')), '100/s')
@@ -111,6 +116,31 @@ function withSelection(command: Command): Command {
     .option('--user <id>', 'only events of this user')
     .option('--message <id>', 'only the event with this message id');
   return withSearchOptions(own);
+}
+
+/** Reads in `attempts` how an event ended that was sent again. */
+async function endOf(context: Context, letter: DeadLetter): Promise<EndAgain> {
+  const { destinationId: destination, user, envelope, record } = letter;
+  if (envelope === undefined) return 'unknown';
+  const { messageId, redrivenMs } = envelope;
+  const { topics } = await context.topology();
+  const reader = new AttemptReader(context.kafka, topics.attempts, {
+    destination,
+    messageId,
+    user,
+  });
+  const lines: AgainLine[] = [];
+  try {
+    for await (const line of reader.read(record.timestampMs - clocksApartMs)) {
+      const again = againLineOf(line);
+      if (again !== undefined) lines.push(again);
+    }
+  } catch (error) {
+    // Without the topic, or a right to read it, the letter can still be shown.
+    if (!(error instanceof PostriderError)) throw error;
+    context.note(`what became of it cannot be read: ${error.message}`);
+  }
+  return endAgain(lines, redrivenMs === undefined ? '' : new Date(redrivenMs).toISOString());
 }
 
 async function list(context: Context, options: SelectOptions & ListOptions): Promise<void> {

@@ -7,6 +7,7 @@ import {
   type Selection,
 } from '../../dead-letter/search.ts';
 import type { ServiceAccess } from '../../dead-letter/service.ts';
+import type { EndAgain } from '../../event/sent-again.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { withProducer } from '../connect/with-producer.ts';
 import type { Context } from '../context.ts';
@@ -43,12 +44,16 @@ export async function listLetters<L extends Letter>(
   if (letters.length === 0) context.note(`no ${kind.noun} matches`);
 }
 
+/** @param endOf finds out what became of a letter that was sent again */
 export async function showLetter<L extends Letter>(
   context: Context,
   kind: LetterKind<L>,
   place: Place,
   { output }: OutputOptions,
+  endOf?: (letter: L) => Promise<EndAgain>,
 ): Promise<void> {
   const { letter, redrives } = await letterAt(await serviceAccess(context), kind, place);
-  context.print(presentLetter(letter, redrives, output, kind.view));
+  const isSentAgain = redrives.timeMsOf(letter.record) !== undefined;
+  const became = isSentAgain ? await endOf?.(letter) : undefined;
+  context.print(presentLetter(letter, redrives, output, kind.view, became));
 }

@@ -7,6 +7,7 @@ import type {
   UrlStatus,
   WorkerStatus,
 } from '../../event/destination-status.ts';
+import type { EndAgain } from '../../event/sent-again.ts';
 
 export type { AuditEntry, RunOutcome };
 
@@ -218,7 +219,7 @@ export type AttemptRow = AttemptLine & { readonly seq: string };
 export interface SentAgain {
   readonly at: string;
   /** What became of the event; absent for calls. `unknown`: nothing is known yet, or no more. */
-  readonly became?: 'delivered' | 'dead-letter' | 'dropped' | 'waiting' | 'unknown';
+  readonly became?: EndAgain;
 }
 
 export interface DeadLetter {

@@ -18,6 +18,11 @@ const whats = [
 ] as const;
 type What = (typeof whats)[number];
 
+/** The outcome of an attempt, or the kind of another line. */
+export function saysOf(what: number): What {
+  return whats[what] ?? 'dropped';
+}
+
 export const delivered = 0;
 export const failed = 1;
 export const refused = 2;
@@ -121,7 +126,7 @@ export function rowOfLine(
 
 /** The line as it was; fields of other types than its version has are left out. */
 export function lineOfRow(row: AttemptRow, words: Words): AttemptLine {
-  const what = whats[row.what] ?? 'dropped';
+  const what = saysOf(row.what);
   const isAttempt = row.what <= refused;
   const word = (id: number | null): string | undefined => (id === null ? undefined : words.of(id));
   const line = {

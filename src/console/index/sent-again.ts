@@ -1,6 +1,7 @@
+import { endAgain } from '../../event/sent-again.ts';
 import { idIn } from '../../event/uid.ts';
 import type { SentAgain } from '../api/model.ts';
-import { deadLetter, delivered, dropped, hashOf, storedText } from './attempt-rows.ts';
+import { deadLetter, delivered, dropped, hashOf, saysOf, storedText } from './attempt-rows.ts';
 import { deadLetterOf } from './letter-rows.ts';
 import type { LetterTable } from './letter-queries.ts';
 import type { OpenIndex } from './index.ts';
@@ -32,7 +33,7 @@ const clocksApartMs = 600_000;
 const isRedrivenSql = `rest like '%"redrivenAt":"%'`;
 const redrivenAtSql = `regexp_extract(rest, '"redrivenAt":"([^"]*)"', 1)`;
 
-interface AgainLine {
+interface AgainRow {
   readonly destination: number;
   readonly message: string;
   readonly user: string | null;
@@ -41,9 +42,7 @@ interface AgainLine {
 }
 
 /**
- * The ends of dead letters that were sent again, by `placeKey`. An event that was delivered once is delivered;
- * otherwise the last time that it was sent counts. Attempts are kept for a shorter time than letters, so it may not be
- * known any more.
+ * The ends of dead letters that were sent again, by `placeKey`.
  */
 export async function deadLettersAgain(
   open: Pick<OpenIndex, 'database' | 'words'>,
@@ -60,7 +59,7 @@ export async function deadLettersAgain(
   const lines =
     messages.length === 0
       ? []
-      : await database.rows<AgainLine>(
+      : await database.rows<AgainRow>(
           `select destination, message, usr as "user", what,
              ${redrivenAtSql} as "redrivenAt"
            from attempts where message_hash in (${messages.map((id) => hashOf(storedText(id))).join(', ')})
@@ -73,26 +72,13 @@ export async function deadLettersAgain(
     again.map(({ row, sentMs, letter }) => {
       const { destination, messageId = '', user, redrivenAt: before = '' } = letter;
       const own = ofEvent.get(eventKey(destination, storedText(messageId), storedText(user))) ?? [];
-      // The letter may itself be of an event that was sent again: then it is about what came after that.
-      const since = own.filter(({ redrivenAt }) => redrivenAt > before);
-      return [placeKey(row), { at: new Date(sentMs).toISOString(), became: becameOf(since) }];
+      const said = own.map(({ what, redrivenAt }) => ({ says: saysOf(what), redrivenAt }));
+      return [
+        placeKey(row),
+        { at: new Date(sentMs).toISOString(), became: endAgain(said, before) },
+      ];
     }),
   );
-}
-
-/** @param lines of one event, since it was sent again */
-function becameOf(
-  lines: readonly Pick<AgainLine, 'what' | 'redrivenAt'>[],
-): NonNullable<SentAgain['became']> {
-  if (lines.some(({ what }) => what === delivered)) return 'delivered';
-  const lastAt = lines.reduce(
-    (last, { redrivenAt }) => (redrivenAt > last ? redrivenAt : last),
-    '',
-  );
-  const last = lines.filter(({ redrivenAt }) => redrivenAt === lastAt);
-  if (last.some(({ what }) => what === deadLetter)) return 'dead-letter';
-  if (last.some(({ what }) => what === dropped)) return 'dropped';
-  return last.length > 0 ? 'waiting' : 'unknown';
 }
 
 function eventKey(destination: string, message: string, user: string | null): string {

@@ -8,6 +8,7 @@ import {
   type RejectedCount,
   type Story,
 } from '../model.ts';
+import { endsAgain } from '../../../event/sent-again.ts';
 import { count, dated, maybe, named, time } from './shapes.ts';
 
 const texts = z.record(z.string(), z.string());
@@ -16,7 +17,7 @@ const place = z.string().describe('`<partition>:<offset>`, as the command line n
 const sentAgain = z
   .object({
     at: time,
-    became: maybe(z.enum(['delivered', 'dead-letter', 'dropped', 'waiting', 'unknown'])),
+    became: maybe(z.enum(endsAgain)),
   })
   .describe('It was sent again, and what became of it.');
 
