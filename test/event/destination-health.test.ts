@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  byUrgency,
   firstFailure,
   healthOf,
+  judgedView,
   noneGivenUp,
   type Evidence,
+  type JudgedView,
   type Past,
 } from '../../src/event/destination-health.ts';
-import type { DestinationStatus, UrlStatus } from '../../src/event/destination-status.ts';
+import type {
+  DestinationStatus,
+  UrlStatus,
+  WorkerStatus,
+} from '../../src/event/destination-status.ts';
 import { viewOf } from '../../src/event/destination-view.ts';
 
 const nowMs = Date.UTC(2026, 0, 31, 12);
@@ -229,4 +236,74 @@ test('trouble begins with the first failure, wherever that is known from', () =>
     ).since;
   assert.equal(since({ failure: firstFailure([failed(4_000)]) }), at(4_000));
   assert.equal(since({ past: bad(7, true, 30 * minuteMs) }), at(30 * minuteMs));
+});
+
+const workerAt = (worker: string, agoMs: number): WorkerStatus =>
+  ({ worker, at: at(agoMs) }) as WorkerStatus;
+
+function judged(
+  reports: readonly DestinationStatus[],
+  workers: readonly WorkerStatus[],
+): JudgedView {
+  return judgedView(
+    'crm',
+    { workers, destinations: new Map([['crm', reports]]), heard: at(90_000) },
+    {
+      configured: 'enabled',
+      past: neverAny,
+      givenUp: noneGivenUp,
+      pausedSince: at(2 * minuteMs),
+      isHeard: true,
+    },
+    nowMs,
+  );
+}
+
+test('what is known of a destination is as old as the oldest word of those that report on it', () => {
+  const both = [workerAt('w1', 4_000), workerAt('w2', 7_000), workerAt('idle', 60_000)];
+  const said = judged([report(), report({ worker: 'w2' })], both);
+  assert.deepEqual([said.asOf, said.state], [at(7_000), 'ok']);
+  assert.equal(said.perMinute.delivered, 20);
+  const unheard = judged([], []);
+  assert.deepEqual(
+    [unheard.asOf, unheard.state, unheard.destination],
+    [at(90_000), 'unknown', 'crm'],
+  );
+});
+
+test('a paused destination is so since it was paused, and any other since its state began', () => {
+  const known = {
+    configured: 'paused',
+    past: undefined,
+    givenUp: noneGivenUp,
+    isHeard: true,
+  } as const;
+  const said = { workers: [], destinations: new Map(), heard: undefined };
+  const pausedSince = at(2 * minuteMs);
+  assert.equal(judgedView('crm', said, { ...known, pausedSince }, nowMs).since, pausedSince);
+  const failingSince = judged(
+    [report({ state: 'failing', since: at(9_000) })],
+    [workerAt('w1', 0)],
+  );
+  assert.equal(failingSince.since, at(9_000));
+});
+
+test('the worst comes first, of equal ones what lasts longest, then what has most to do, then the name', () => {
+  const base = judged([report()], [workerAt('w1', 0)]);
+  const failing = { ...base, state: 'failing' } as const;
+  const waiting = { ...base.waiting, total: 5 };
+  const inOrder: readonly JudgedView[] = [
+    { ...failing, destination: 'long', since: at(9_000) },
+    { ...failing, destination: 'short', since: at(1_000), waiting },
+    { ...failing, destination: 'unsure', since: undefined },
+    { ...base, destination: 'waits', waiting, since: at(1_000) },
+    { ...base, destination: 'busy', perMinute: { delivered: 99, failed: 0 }, since: at(2_000) },
+    { ...base, destination: 'a', since: at(3_000) },
+    { ...base, destination: 'b', since: at(9_000) },
+  ];
+  const sorted = inOrder.toReversed().sort(byUrgency);
+  assert.deepEqual(
+    sorted.map(({ destination }) => destination),
+    inOrder.map(({ destination }) => destination),
+  );
 });
