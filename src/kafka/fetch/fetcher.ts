@@ -9,12 +9,17 @@ import { KafkaAnswerError } from '../protocol/errors.ts';
 import { refusalPauseMs } from '../refusal.ts';
 import type { EpochEnd, FetchAnswer, FetchedPartition, FetchRequest } from '../protocol/fetch.ts';
 import { finderIn } from '../protocol/fetch.ts';
-import { newContradiction } from './contradiction.ts';
+import {
+  judgePart,
+  newContradiction,
+  settlePosition,
+  type LogRange,
+  type Move,
+  type PartVerdict,
+} from './judge-part.ts';
 import { byTopic, type Brought, type Cursor } from './cursor.ts';
-import { judgePart, type PartVerdict } from './judge-part.ts';
 import { Leaders } from './leaders.ts';
 import { PartitionRecords } from './partition-records.ts';
-import { settlePosition, type LogRange, type Move } from './settle-position.ts';
 import { Sleeper } from './sleeper.ts';
 import { wholeBatches } from './whole-batches.ts';
 

@@ -7,7 +7,7 @@ import { endProcess } from '../crash.ts';
 import { Cursor } from '../fetch/cursor.ts';
 import { Fetcher, type CursorOwner } from '../fetch/fetcher.ts';
 import type { PartitionRecords } from '../fetch/partition-records.ts';
-import type { Move } from '../fetch/settle-position.ts';
+import type { Move } from '../fetch/judge-part.ts';
 import { keepTrying, reasonOf } from '../keep-trying.ts';
 import { KafkaAnswerError } from '../protocol/errors.ts';
 import type { IncomingRecord } from '../record.ts';

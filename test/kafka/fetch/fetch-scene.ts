@@ -7,7 +7,7 @@ import {
   type FetcherOptions,
 } from '../../../src/kafka/fetch/fetcher.ts';
 import type { PartitionRecords } from '../../../src/kafka/fetch/partition-records.ts';
-import type { Move } from '../../../src/kafka/fetch/settle-position.ts';
+import type { Move } from '../../../src/kafka/fetch/judge-part.ts';
 import type { FetchRequest } from '../../../src/kafka/protocol/fetch.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { FakeBrokers } from '../fake-brokers.ts';

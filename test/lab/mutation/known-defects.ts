@@ -323,7 +323,7 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   },
   'contradiction-with-the-end': {
     says: 'A batch with a damaged offset was asked for again for as long as its partition grew, because the end was part of what had to come twice.',
-    file: 'src/kafka/fetch/contradiction.ts',
+    file: 'src/kafka/fetch/judge-part.ts',
     find: "problem = 'reaches beyond the high watermark';",
     replace: 'problem = `reaches beyond ${highWatermark}`;',
   },
