@@ -1,7 +1,6 @@
 import type { Logger } from '../../ops/log.ts';
-import { Cursor } from '../fetch/cursor.ts';
+import { Cursor, type PartitionRecords } from '../fetch/cursor.ts';
 import type { CursorOwner, Fetcher } from '../fetch/fetcher.ts';
-import type { PartitionRecords } from '../fetch/partition-records.ts';
 import type { Move } from '../fetch/judge-part.ts';
 import { waitAtMost } from '../../ops/wait.ts';
 import { reasonOf } from '../keep-trying.ts';

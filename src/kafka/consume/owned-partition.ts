@@ -1,5 +1,4 @@
-import { Cursor } from '../fetch/cursor.ts';
-import type { PartitionRecords } from '../fetch/partition-records.ts';
+import { Cursor, type PartitionRecords } from '../fetch/cursor.ts';
 import type { KafkaErrorName } from '../protocol/errors.ts';
 import type { TopicPartition } from '../record.ts';
 import { encodeCommitMetadata, mostGaps, type CommitMetadata } from './commit-metadata.ts';

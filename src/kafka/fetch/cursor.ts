@@ -1,6 +1,6 @@
-import type { FetchPosition } from '../protocol/fetch.ts';
-import type { TopicPartition } from '../record.ts';
-import type { PartitionRecords } from './partition-records.ts';
+import type { AbortedTransaction, FetchPosition } from '../protocol/fetch.ts';
+import { FetchedRecords, type Wanted } from '../protocol/fetched-records.ts';
+import type { IncomingRecord, TopicPartition } from '../record.ts';
 
 /** The part of an answer that a partition got. */
 export interface Brought {
@@ -107,4 +107,66 @@ export function byTopic(asked: readonly Cursor[]): { id: string; partitions: Cur
     else topics.push({ id: cursor.topicId ?? '', partitions: [cursor] });
   }
   return topics;
+}
+
+/** The records that a fetch brought of a partition. Its fields are those of the current record. */
+export class PartitionRecords extends FetchedRecords implements IncomingRecord {
+  readonly topic: string;
+  readonly partition: number;
+  readonly #fromOffset: number;
+
+  constructor(
+    { topic, partition }: TopicPartition,
+    bytes: Buffer,
+    fromOffset: number,
+    aborted: readonly AbortedTransaction[],
+    wanted?: Wanted,
+  ) {
+    super(bytes, fromOffset, aborted, wanted);
+    this.topic = topic;
+    this.partition = partition;
+    this.#fromOffset = fromOffset;
+  }
+
+  /** Once `next` has returned false: why nothing more of the partition can be read now; undefined: it can. */
+  get obstacle(): Error | undefined {
+    // Brokers send the first batch whole, or nothing.
+    return this.problem ?? (this.position === this.#fromOffset ? endless : undefined);
+  }
+
+  /** The current record as an object. */
+  current(): IncomingRecord {
+    const { topic, partition, offset, timestampMs, key, value, headers, flaw } = this;
+    return { topic, partition, offset, timestampMs, key, value, headers, flaw };
+  }
+}
+
+const endless = new Error('a batch states a length beyond what the broker has sent');
+
+/** The lengths that an answer has shown of a partition's batches. Both include the first fields. */
+export interface SeenBatches {
+  /** Length of the largest whole batch; 0: there was none. */
+  readonly largestBytes: number;
+  /** Length of the batch that was cut off and comes next; undefined: not known. */
+  readonly cutBytes: number | undefined;
+}
+
+/** A batch's offset and length, its first fields. */
+const frontBytes = 12;
+/** Batches of the same size before compression differ by a few per cent after it. */
+const allowance = 1 + 1 / 16;
+
+/**
+ * The number of bytes to fetch. A broker cuts its answer at the requested size, and a batch that is cut has to be
+ * fetched again. So this is a whole number of batches: the next one, whose length is known, as many more as
+ * fit if they are like the largest, and the front of the one behind, which has its length. If the log has
+ * changed and the next batch is larger now, it comes when its partition is the first in a fetch.
+ */
+export function wholeBatches(limitBytes: number, { largestBytes, cutBytes }: SeenBatches): number {
+  if (cutBytes === undefined) return limitBytes;
+  const likelyBytes = Math.max(largestBytes, cutBytes);
+  const batches = Math.floor(limitBytes / likelyBytes);
+  if (batches === 0) return limitBytes;
+  const furtherBytes = Math.ceil((batches - 1) * likelyBytes * allowance);
+  return Math.min(limitBytes, cutBytes + furtherBytes + frontBytes);
 }

@@ -17,11 +17,9 @@ import {
   type Move,
   type PartVerdict,
 } from './judge-part.ts';
-import { byTopic, type Brought, type Cursor } from './cursor.ts';
+import { byTopic, PartitionRecords, wholeBatches, type Brought, type Cursor } from './cursor.ts';
 import { Leaders } from './leaders.ts';
-import { PartitionRecords } from './partition-records.ts';
 import { Sleeper } from './sleeper.ts';
-import { wholeBatches } from './whole-batches.ts';
 
 /** The receiver of what cursors bring. All methods are called synchronously and must not throw. */
 export interface CursorOwner {

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { Cursor } from '../../../src/kafka/fetch/cursor.ts';
+import { Cursor, type PartitionRecords } from '../../../src/kafka/fetch/cursor.ts';
 import {
   Fetcher,
   type CursorOwner,
   type FetcherOptions,
 } from '../../../src/kafka/fetch/fetcher.ts';
-import type { PartitionRecords } from '../../../src/kafka/fetch/partition-records.ts';
 import type { Move } from '../../../src/kafka/fetch/judge-part.ts';
 import type { FetchRequest } from '../../../src/kafka/protocol/fetch.ts';
 import { eventually } from '../../harness/eventually.ts';

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import fc from '../../harness/fast-check.ts';
-import { Cursor } from '../../../src/kafka/fetch/cursor.ts';
-import { wholeBatches } from '../../../src/kafka/fetch/whole-batches.ts';
+import { Cursor, wholeBatches } from '../../../src/kafka/fetch/cursor.ts';
 import type { FetchRequest } from '../../../src/kafka/protocol/fetch.ts';
 import { eventually } from '../../harness/eventually.ts';
+import fc from '../../harness/fast-check.ts';
 import type { FakeBrokers } from '../fake-brokers.ts';
 import type { FakeLog } from '../fake-log.ts';
 import { reading, topic, type Owner } from './fetch-scene.ts';
