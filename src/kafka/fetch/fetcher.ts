@@ -19,7 +19,7 @@ import {
 } from './judge-part.ts';
 import { byTopic, PartitionRecords, wholeBatches, type Brought, type Cursor } from './cursor.ts';
 import { Leaders } from './leaders.ts';
-import { Sleeper } from './sleeper.ts';
+import { Sleeper } from '../../ops/wait.ts';
 
 /** The receiver of what cursors bring. All methods are called synchronously and must not throw. */
 export interface CursorOwner {

@@ -2,7 +2,7 @@ import type { Cluster } from '../cluster/cluster.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import type { PartitionMetadata } from '../protocol/metadata.ts';
 import type { Cursor } from './cursor.ts';
-import { Sleeper } from './sleeper.ts';
+import { Sleeper } from '../../ops/wait.ts';
 
 export interface LeadersOptions {
   readonly cluster: Cluster;
