@@ -1,6 +1,6 @@
 import type { Admin } from 'kafkajs';
 import { adminError, elections, retryWhileUnsettled, type Unsettled } from './admin-error.ts';
-import type { KafkaClient } from './bare-client.ts';
+import type { KafkaClient } from './client.ts';
 import { decodeCommitMetadata } from './consume/commit-metadata.ts';
 import { UnfinishedPart } from './consume/unfinished-part.ts';
 import { failureOf } from './failure.ts';

@@ -13,7 +13,7 @@ import {
 } from '../../src/delivery/metrics.ts';
 import { exposeState as exposeGateway, GatewayMetrics } from '../../src/gateway/metrics.ts';
 import { observeReading } from '../../src/kafka/consume/consume-metrics.ts';
-import { Throttling } from '../../src/kafka/throttling.ts';
+import { Throttling } from '../../src/kafka/client.ts';
 import { NoticeEvents } from '../../src/notices/events.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { createMetrics, exposeReady } from '../../src/ops/metrics.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBareKafka } from '../../src/kafka/bare-client.ts';
+import { createKafka } from '../../src/kafka/client.ts';
 import { reachKafka, type ReachOptions } from '../../src/kafka/reach.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { startOldBroker } from './old-broker.ts';
@@ -33,7 +33,7 @@ test('a broker that is new enough is reached', async (t) => {
 
 test('topics without ids are told with what gives them ids, because they cannot be read', async (t) => {
   const address = await startOldBroker(t, { metadata: 12, topicId: noId });
-  const kafka = createBareKafka({ brokers: [address], clientId: 'test' }, silentLogger);
+  const kafka = createKafka({ brokers: [address], clientId: 'test' }, silentLogger);
   const cluster = kafka.openCluster();
   t.after(() => {
     cluster.close();

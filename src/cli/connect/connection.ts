@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { Environment } from '../../environment.ts';
 import type { KafkaOptions } from '../../kafka/client.ts';
-import type { ConnectionProblem } from '../../kafka/connection-problem.ts';
+import type { ConnectionProblem } from '../../kafka/reach.ts';
 import type { RegistryAccess } from '../../schemas/registry-client.ts';
 import { notSet } from '../../settings/misspelt.ts';
 import type { Settings } from '../../settings/table.ts';

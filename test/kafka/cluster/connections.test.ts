@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { createBareKafka, type KafkaClient } from '../../../src/kafka/bare-client.ts';
+import { createKafka, type KafkaClient } from '../../../src/kafka/client.ts';
 import type { Cluster } from '../../../src/kafka/cluster/cluster.ts';
 import type { FetchAnswer } from '../../../src/kafka/protocol/fetch.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
@@ -43,7 +43,7 @@ async function startBroker(t: TestContext): Promise<Scene> {
       socket.write(framed(metadataAnswer(hasMoved ? port + 1 : port, topicId)));
     else waiting.push(apiKey);
   });
-  const kafka = createBareKafka({ brokers: [address], clientId: 'test' }, silentLogger);
+  const kafka = createKafka({ brokers: [address], clientId: 'test' }, silentLogger);
   const move = (): void => {
     hasMoved = true;
   };

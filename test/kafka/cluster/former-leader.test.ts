@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { createBareKafka } from '../../../src/kafka/bare-client.ts';
+import { createKafka } from '../../../src/kafka/client.ts';
 import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
 import { Cursor } from '../../../src/kafka/fetch/cursor.ts';
 import { Fetcher } from '../../../src/kafka/fetch/fetcher.ts';
@@ -39,7 +39,7 @@ interface View {
 
 test('a range is read on with the present leader, though the first broker that was asked takes itself for it', async (t) => {
   const former = await startFormerLeader(t);
-  const kafka = createBareKafka({ brokers: [former], clientId: 'test' }, silentLogger);
+  const kafka = createKafka({ brokers: [former], clientId: 'test' }, silentLogger);
   const values: string[] = [];
   const ranges = [{ partition: 0, start: 0, end: 2 }];
   for await (const { value } of readRange(kafka, { topic: 't', ranges }))
@@ -49,7 +49,7 @@ test('a range is read on with the present leader, though the first broker that w
 
 test('a follower hears of the present leader, though it has asked the former one alone', async (t) => {
   const former = await startFormerLeader(t);
-  const kafka = createBareKafka({ brokers: [former], clientId: 'test' }, silentLogger);
+  const kafka = createKafka({ brokers: [former], clientId: 'test' }, silentLogger);
   const values: string[] = [];
   const follower = startFollower(kafka, {
     topic: 't',
@@ -69,7 +69,7 @@ test('what the former leader cannot replicate is written by the present one, tho
   const ports: number[] = [];
   const former = await startBroker(t, ports, { leader: 1, log: new FakeLog(1), from: 0 });
   await startBroker(t, ports, { leader: 2, log, from: 0 });
-  const kafka = createBareKafka({ brokers: [former], clientId: 'test' }, silentLogger);
+  const kafka = createKafka({ brokers: [former], clientId: 'test' }, silentLogger);
   const producer = await createProducer(kafka, { log: silentLogger });
   t.after(async () => producer.close(0));
   let isWritten = false;
@@ -113,7 +113,7 @@ test('a consumer hears of the present leader, though it is connected to the form
 });
 
 function startFetcher(t: TestContext, broker: string, cursor: Cursor): Owner {
-  const kafka = createBareKafka({ brokers: [broker], clientId: 'test' }, silentLogger);
+  const kafka = createKafka({ brokers: [broker], clientId: 'test' }, silentLogger);
   const cluster = kafka.openCluster();
   const owner = new Owner();
   const fetcher = new Fetcher({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { createBareKafka } from '../../../src/kafka/bare-client.ts';
+import { createKafka } from '../../../src/kafka/client.ts';
 import type { Cluster } from '../../../src/kafka/cluster/cluster.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import {
@@ -63,7 +63,7 @@ async function startCluster(
     ports.push(Number(address.split(':')[1]));
   }
   const brokers = addresses.slice(first, first + 1);
-  const cluster = createBareKafka({ brokers, clientId: 'test' }, silentLogger).openCluster();
+  const cluster = createKafka({ brokers, clientId: 'test' }, silentLogger).openCluster();
   t.after(() => {
     cluster.close();
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createBareKafka } from '../../../src/kafka/bare-client.ts';
+import { createKafka } from '../../../src/kafka/client.ts';
 import { LatestMetadata } from '../../../src/kafka/cluster/latest-metadata.ts';
 import { noTopicId, type DescribedTopic } from '../../../src/kafka/protocol/metadata.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
@@ -77,7 +77,7 @@ describe('what brokers tell about leaders', () => {
   test('is kept by a cluster, also from a broker that is asked again', async (t) => {
     const broker = { metadata: 12, topicId: 'ab'.repeat(16), epoch: 5 };
     const address = await startOldBroker(t, broker);
-    const cluster = createBareKafka(
+    const cluster = createKafka(
       { brokers: [address], clientId: 'test' },
       silentLogger,
     ).openCluster();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createBareKafka } from '../../../src/kafka/bare-client.ts';
+import { createKafka } from '../../../src/kafka/client.ts';
 import { KafkaCluster } from '../../../src/kafka/cluster/cluster.ts';
 import { Connections } from '../../../src/kafka/cluster/connections.ts';
 import { timeouts } from '../../../src/kafka/kafkajs/broker-connection.ts';
@@ -66,7 +66,7 @@ async function fetching(t: TestContext): Promise<Scene> {
     },
     clientId: 'test',
     ...timeouts,
-    logger: createBareKafka({ brokers: [address], clientId: 'test' }, silentLogger).logger(),
+    logger: createKafka({ brokers: [address], clientId: 'test' }, silentLogger).logger(),
   });
   const cluster = new KafkaCluster([address], connections);
   t.after(() => {

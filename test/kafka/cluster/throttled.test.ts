@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Registry } from 'prom-client';
-import { createBareKafka } from '../../../src/kafka/bare-client.ts';
+import { createKafka } from '../../../src/kafka/client.ts';
 import { silentLogger, type Logger } from '../../../src/ops/log.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { passTime } from '../fetch/passing-time.ts';
@@ -32,7 +32,7 @@ test('a quota is told in log and metric, and a deadline begins when the pause is
   });
   const told: object[] = [];
   const log: Logger = { ...silentLogger, warn: (fields) => told.push(fields) };
-  const kafka = createBareKafka({ brokers: [address], clientId: 'test' }, log);
+  const kafka = createKafka({ brokers: [address], clientId: 'test' }, log);
   const registry = new Registry();
   kafka.throttling.expose(registry);
   t.mock.timers.enable({ apis: ['setInterval'] });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { createBareKafka } from '../../../src/kafka/bare-client.ts';
+import { createKafka } from '../../../src/kafka/client.ts';
 import { encodeAssignment } from '../../../src/kafka/consume/assigner.ts';
 import { Membership } from '../../../src/kafka/consume/membership.ts';
 import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
@@ -59,7 +59,7 @@ test('who has failed as a coordinator is not asked for another one before the ot
   const ports: number[] = [];
   const { address } = await startBroker(t, ports, { nodeId: 1 });
   for (const nodeId of [2, 3]) await startBroker(t, ports, { nodeId });
-  const kafka = createBareKafka({ brokers: [address], clientId: 'test' }, silentLogger);
+  const kafka = createKafka({ brokers: [address], clientId: 'test' }, silentLogger);
   const cluster = kafka.openCluster();
   t.after(() => {
     cluster.close();
@@ -72,7 +72,7 @@ test('who has failed as a coordinator is not asked for another one before the ot
 
 /** What a member is assigned that knows of one broker. */
 function join(t: TestContext, broker: string): { readonly assigned: readonly string[] } {
-  const kafka = createBareKafka({ brokers: [broker], clientId: 'test' }, silentLogger);
+  const kafka = createKafka({ brokers: [broker], clientId: 'test' }, silentLogger);
   const [joinCluster, cluster] = [kafka.openCluster(), kafka.openCluster()];
   const stopping = new AbortController();
   const assigned: string[] = [];

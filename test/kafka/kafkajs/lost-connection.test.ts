@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { createBareKafka } from '../../../src/kafka/bare-client.ts';
+import { createKafka } from '../../../src/kafka/client.ts';
 import type { ProducerCluster } from '../../../src/kafka/cluster/writing-cluster.ts';
 import { createProducingClient } from '../../../src/kafka/producing-client.ts';
 import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
@@ -53,7 +53,7 @@ describe('of an answer that ends with its connection, nothing is left when the n
   for (const cutAtBytes of [3, 8, 20]) {
     test(`for records, after ${cutAtBytes} bytes`, async (t) => {
       const brokers = [await startCuttingBroker(t, 12, cutAtBytes)];
-      const kafka = createBareKafka({ brokers, clientId: 'test' }, silentLogger);
+      const kafka = createKafka({ brokers, clientId: 'test' }, silentLogger);
       await askTwice(t, kafka.openCluster());
     });
 
@@ -65,7 +65,7 @@ describe('of an answer that ends with its connection, nothing is left when the n
 
     test(`for administration and transactions, after ${cutAtBytes} bytes`, async (t) => {
       const brokers = [await startCuttingBroker(t, 0, cutAtBytes)];
-      const admin = createBareKafka({ brokers, clientId: 'test' }, silentLogger).admin();
+      const admin = createKafka({ brokers, clientId: 'test' }, silentLogger).admin();
       t.after(() => admin.disconnect());
       await admin.connect();
       await assert.rejects(admin.describeCluster());

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { test, type TestContext } from 'node:test';
 import fc from '../../harness/fast-check.ts';
 import originalKafkajs from 'kafkajs';
-import { registerCodecs } from '../../../src/kafka/kafkajs/codecs.ts';
+import { registerCodecs } from '../../../src/kafka/client.ts';
 import { kafkajs } from '../../../src/kafka/kafkajs/library.ts';
 import { requireOwn } from '../../../src/kafka/kafkajs/own-copy.ts';
 import {

@@ -1,5 +1,5 @@
 import kafkajs from 'kafkajs';
-import { registerCodecs } from '../../../src/kafka/kafkajs/codecs.ts';
+import { registerCodecs } from '../../../src/kafka/client.ts';
 
 /** Stock kafkajs: all codecs, which nobody can do without, and nothing else changed. */
 registerCodecs(kafkajs);

@@ -1,8 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { KafkaClient } from '../../../src/kafka/bare-client.ts';
+import { KafkaClient } from '../../../src/kafka/client.ts';
 import type { Cluster } from '../../../src/kafka/cluster/cluster.ts';
 import { startConsumeLoop } from '../../../src/kafka/consume/consume-loop.ts';
-import { lz4OrZstd } from '../../../src/kafka/protocol/codecs.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { summarize, type BenchResult } from './measure.ts';
@@ -73,7 +72,7 @@ async function readAll(
   prefix: string,
   window: RoleWindow,
 ): Promise<{ readonly fetchedBytes: number; readonly longestMs: number }> {
-  const kafka = new CountingKafka({ brokers, clientId: 'bench' }, silentLogger, lz4OrZstd);
+  const kafka = new CountingKafka({ brokers, clientId: 'bench' }, silentLogger);
   const busy = monitorEventLoopDelay({ resolution: 1 });
   let left = recordsPerPartition * readingPartitions;
   let onEnd = (): void => undefined;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import kafkajs from 'kafkajs';
-import { registerCodecs } from '../../../src/kafka/kafkajs/codecs.ts';
-import { codecOf } from '../../../src/kafka/protocol/codecs.ts';
+import { registerCodecs } from '../../src/kafka/client.ts';
+import { codecOf } from '../../src/kafka/protocol/codecs.ts';
 
 interface Registered {
   compress(records: { readonly buffer: Buffer }): Buffer;

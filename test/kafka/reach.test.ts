@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findConnectionProblem } from '../../src/kafka/connection-problem.ts';
+import { findConnectionProblem } from '../../src/kafka/reach.ts';
 
 const options = { brokers: ['127.0.0.1:1'], clientId: 'test' };
 
