@@ -1,5 +1,6 @@
 import { PostriderError } from '../errors.ts';
-import { adminError, elections, retryWhileUnsettled } from '../kafka/admin-error.ts';
+import { adminError } from '../kafka/failure.ts';
+import { elections, retryWhileUnsettled } from '../kafka/retrying.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';

@@ -1,9 +1,9 @@
 import type { Admin } from 'kafkajs';
-import { adminError, elections, retryWhileUnsettled, type Unsettled } from './admin-error.ts';
+import { adminError, failureOf } from './failure.ts';
+import { elections, retryWhileUnsettled, type Unsettled } from './retrying.ts';
 import type { KafkaClient } from './client.ts';
 import { decodeCommitMetadata } from './consume/commit-metadata.ts';
 import { UnfinishedPart } from './consume/unfinished-part.ts';
-import { failureOf } from './failure.ts';
 import { kafkajs } from './kafkajs/library.ts';
 
 /** A topic as it should be, or as it is. `config` holds topic-level settings. */

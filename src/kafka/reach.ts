@@ -2,7 +2,7 @@ import type { SASLOptions } from 'kafkajs';
 import { PostriderError } from '../errors.ts';
 import { silentLogger } from '../ops/log.ts';
 import { waitUnlessAborted } from '../ops/wait.ts';
-import { adminError } from './admin-error.ts';
+import { adminError } from './failure.ts';
 import { createKafka, type KafkaClient, type KafkaOptions } from './client.ts';
 import { isRefusedLogin } from './kafkajs/current-access.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../errors.ts';
-import { adminError } from './admin-error.ts';
+import { adminError } from './failure.ts';
 import type { OffsetRange } from './admin.ts';
 import { earliestTime, latestTime, type Cluster, type ClusterClient } from './cluster/cluster.ts';
 import { listOffsets } from './cluster/list-offsets.ts';

@@ -1,11 +1,9 @@
 import { PostriderError } from '../errors.ts';
-import { adminError } from './admin-error.ts';
+import { adminError, failureOf, isRefusal } from './failure.ts';
 import { earliestTime, latestTime, type Cluster, type ClusterClient } from './cluster/cluster.ts';
 import { listOffsets } from './cluster/list-offsets.ts';
 import { Coordinator } from './consume/coordinator.ts';
-import { failureOf } from './failure.ts';
 import { KafkaAnswerError } from './protocol/errors.ts';
-import { isRefusal } from './refusal.ts';
 
 /** Positions in a topic, summed over its partitions. */
 export interface Progress {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../errors.ts';
-import { adminError } from '../kafka/admin-error.ts';
+import { adminError } from '../kafka/failure.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { KafkaAnswerError } from '../kafka/protocol/errors.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { backoffMs, failureNamed, failureOf } from '../../src/kafka/failure.ts';
+import { adminError, failureNamed, failureOf } from '../../src/kafka/failure.ts';
 import { kafkaError } from './batches.ts';
 
 test('the reason is what Kafka answered, however kafkajs wrapped it', () => {
@@ -21,23 +21,54 @@ test('what is no error at all has a reason too', () => {
     assert.deepEqual(failureOf(thrown), { reason: 'Error', message: String(thrown) });
 });
 
-test('waits double from 0.1 s up to the longest, give or take a fifth', () => {
-  const middle = (failures: number, longestMs?: number): number =>
-    backoffMs(failures, longestMs, () => 0.5);
-  assert.deepEqual(
-    [1, 2, 3, 4, 5, 1_000].map((failures) => middle(failures)),
-    [100, 200, 400, 800, 1_000, 1_000],
-  );
-  assert.deepEqual([middle(6, 5_000), middle(7, 5_000)], [3_200, 5_000]);
-  const first = (random: number): number => backoffMs(1, undefined, () => random);
-  assert.equal(first(0), 80);
-  assert.ok(first(1) < 121);
-});
-
 test('a failure says what Kafka adds to its name', () => {
   assert.deepEqual(failureNamed('INVALID_RECORD', 'no key'), {
     reason: 'INVALID_RECORD',
     message: 'INVALID_RECORD, no key',
   });
   assert.equal(failureNamed('INVALID_RECORD', null).message, 'INVALID_RECORD');
+});
+
+test('what Kafka did not answer means that it is unavailable', () => {
+  for (const name of ['KafkaJSConnectionError', 'KafkaJSRequestTimeoutError']) {
+    const error = adminError(Object.assign(new Error('connect ECONNREFUSED'), { name }));
+    assert.equal(error.code, 'kafka-unavailable');
+    assert.equal(error.message, 'Kafka cannot be reached: connect ECONNREFUSED');
+  }
+});
+
+test('an unknown topic is not found', () => {
+  const error = adminError(kafkaError('UNKNOWN_TOPIC_OR_PARTITION'), 'orders');
+  assert.equal(error.code, 'not-found');
+  assert.equal(error.message, 'Topic orders does not exist');
+});
+
+test('a right that is missing is told with what it is about', () => {
+  for (const [type, about] of [
+    ['TOPIC_AUTHORIZATION_FAILED', 'topic orders'],
+    ['GROUP_AUTHORIZATION_FAILED', 'group orders'],
+    ['TRANSACTIONAL_ID_AUTHORIZATION_FAILED', 'transactional id orders'],
+  ] as const) {
+    const error = adminError(kafkaError(type), 'orders');
+    assert.equal(error.code, 'kafka-refused');
+    assert.equal(error.message, `Kafka's ACLs refuse this principal what it needs of ${about}`);
+  }
+});
+
+test('any other answer of Kafka is a refusal with its reason', () => {
+  const error = adminError(kafkaError('POLICY_VIOLATION'), 'orders');
+  assert.equal(error.code, 'kafka-refused');
+  assert.equal(error.message, 'Kafka refused for orders: policy_violation');
+});
+
+test('of several topics, each that was refused is named', () => {
+  const errors = [
+    Object.assign(kafkaError('INVALID_CONFIG'), { topic: 'a' }),
+    Object.assign(kafkaError('INVALID_PARTITIONS'), { topic: 'b' }),
+  ];
+  const error = adminError(
+    Object.assign(new Error('Topic creation errors'), { name: 'KafkaJSAggregateError', errors }),
+  );
+  assert.equal(error.code, 'kafka-refused');
+  assert.equal(error.message, 'Kafka refused: a: invalid_config; b: invalid_partitions');
 });

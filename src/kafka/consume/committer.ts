@@ -1,9 +1,9 @@
 import { asError } from '../../errors.ts';
 import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
-import { reasonOf } from '../keep-trying.ts';
+import { isRefused, reasonOf } from '../failure.ts';
+import { refusalPauseMs } from '../retrying.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
-import { isRefused, refusalPauseMs } from '../refusal.ts';
 import type { Commit, CommitAnswer } from './coordinator.ts';
 import type { DueCommit, OwnedPartition } from './owned-partition.ts';
 

@@ -3,7 +3,7 @@ import { Cursor, type PartitionRecords } from '../fetch/cursor.ts';
 import type { CursorOwner, Fetcher } from '../fetch/fetcher.ts';
 import type { Move } from '../fetch/judge-part.ts';
 import { waitAtMost } from '../../ops/wait.ts';
-import { reasonOf } from '../keep-trying.ts';
+import { reasonOf } from '../failure.ts';
 import { PartitionMap } from '../partition-map.ts';
 import type { TopicPartition } from '../record.ts';
 import type { ConsumedRecord } from './consumed-record.ts';

@@ -1,12 +1,11 @@
 import { asError } from '../../errors.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { refusedRight } from '../admin-error.ts';
+import { isRefusal, reasonOf, refusedRight } from '../failure.ts';
+import { refusalPauseMs } from '../retrying.ts';
 import { Sleeper } from '../../ops/wait.ts';
-import { reasonOf } from '../keep-trying.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import type { TopicPartition } from '../record.ts';
-import { isRefusal, refusalPauseMs } from '../refusal.ts';
 import {
   assignIndices,
   assignParts,

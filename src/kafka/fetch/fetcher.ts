@@ -3,10 +3,9 @@ import { LogThrottle } from '../../ops/log-throttle.ts';
 import type { Logger } from '../../ops/log.ts';
 import { earliestTime, latestTime, type Cluster } from '../cluster/cluster.ts';
 import { listOffsets } from '../cluster/list-offsets.ts';
-import { refusedRight } from '../admin-error.ts';
-import { reasonOf } from '../keep-trying.ts';
+import { reasonOf, refusedRight } from '../failure.ts';
+import { refusalPauseMs } from '../retrying.ts';
 import { KafkaAnswerError } from '../protocol/errors.ts';
-import { refusalPauseMs } from '../refusal.ts';
 import type { EpochEnd, FetchAnswer, FetchedPartition, FetchRequest } from '../protocol/fetch.ts';
 import { finderIn } from '../protocol/fetch.ts';
 import {

@@ -1,13 +1,12 @@
 import { asError, PostriderError } from '../../errors.ts';
 import type { Logger } from '../../ops/log.ts';
-import { adminError } from '../admin-error.ts';
+import { adminError, reasonOf } from '../failure.ts';
+import { endProcess, keepTrying } from '../retrying.ts';
 import { earliestTime, type Cluster, type ClusterClient } from '../cluster/cluster.ts';
 import { listOffsets } from '../cluster/list-offsets.ts';
-import { endProcess } from '../crash.ts';
 import { Cursor, type PartitionRecords } from '../fetch/cursor.ts';
 import { Fetcher, type CursorOwner } from '../fetch/fetcher.ts';
 import type { Move } from '../fetch/judge-part.ts';
-import { keepTrying, reasonOf } from '../keep-trying.ts';
 import { KafkaAnswerError } from '../protocol/errors.ts';
 import type { IncomingRecord } from '../record.ts';
 import { FollowerProgress } from './follower-progress.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from '../../ops/log.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { reasonOf } from '../keep-trying.ts';
+import { reasonOf } from '../failure.ts';
 import type { PartitionMetadata } from '../protocol/metadata.ts';
 
 export interface WitnessesOptions {

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../../ops/clock.ts';
 import type { Cluster, TopicMetadata } from '../cluster/cluster.ts';
-import { backoffMs, failureNamed, failureOf, type KafkaFailure } from '../failure.ts';
+import { failureNamed, failureOf, type KafkaFailure } from '../failure.ts';
+import { backoffMs } from '../retrying.ts';
 import type { ProducerEvents } from './events.ts';
 
 export interface KnownTopicsOptions {

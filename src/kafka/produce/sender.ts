@@ -1,7 +1,8 @@
 import { PostriderError } from '../../errors.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { backoffMs, failureNamed, failureOf, type KafkaFailure } from '../failure.ts';
+import { failureNamed, failureOf, type KafkaFailure } from '../failure.ts';
+import { backoffMs } from '../retrying.ts';
 import { PartitionMap } from '../partition-map.ts';
 import type { Compressor } from '../protocol/compressor.ts';
 import type { ProducedPartition } from '../protocol/produce.ts';

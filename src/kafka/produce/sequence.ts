@@ -1,5 +1,6 @@
 import type { Cluster } from '../cluster/cluster.ts';
-import { backoffMs, failureOf } from '../failure.ts';
+import { failureOf } from '../failure.ts';
+import { backoffMs } from '../retrying.ts';
 import type { ProducerIdentity } from '../protocol/init-producer-id.ts';
 import type { ProducerEvents } from './events.ts';
 

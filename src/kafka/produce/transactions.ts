@@ -1,8 +1,7 @@
 import type { Message, Producer, RecordMetadata, Transaction } from 'kafkajs';
 import { PostriderError } from '../../errors.ts';
-import { adminError } from '../admin-error.ts';
+import { adminError, failureOf } from '../failure.ts';
 import type { KafkaClient } from '../client.ts';
-import { failureOf } from '../failure.ts';
 import { kafkajs } from '../kafkajs/library.ts';
 import type { OutgoingRecord } from '../record.ts';
 import { judgeAnswer } from './judge-answer.ts';
