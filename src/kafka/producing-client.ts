@@ -11,7 +11,7 @@ import { kafkaLog, type KafkaLogEntry } from './kafkajs/kafka-log.ts';
 import { networkOf, type KafkajsNetwork } from './kafkajs/network.ts';
 import { endIdleTimer } from './kafkajs/request-queue.ts';
 import type { ProducerClient } from './produce/producer.ts';
-import { gzip } from './protocol/gzip.ts';
+import { gzip } from './protocol/compressor.ts';
 
 export interface ProducingOptions {
   /** `host:port` each. */

@@ -1,6 +1,5 @@
 import { readInt64 } from './byte-reader.ts';
-import { compareChecksums } from './checksums.ts';
-import { crc32c } from './crc32c.ts';
+import { compareChecksums, crc32c } from './crc32c.ts';
 
 /** The places of fields, from the first byte of a record batch; up to `magicAt` in all versions. */
 export const lengthAt = 8;

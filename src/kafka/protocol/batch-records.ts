@@ -1,6 +1,4 @@
 import type { BatchHeader } from './batch-header.ts';
-import { partOf } from './bulky.ts';
-import { nameIn } from './known-names.ts';
 
 /** Undefined: the header has no value. */
 export type Headers = Readonly<Record<string, Buffer | undefined>>;
@@ -174,4 +172,48 @@ function endless(): never {
 function setOwn(headers: object, name: string, value: Buffer | undefined): void {
   const description = { value, enumerable: true, configurable: true, writable: true };
   Object.defineProperty(headers, name, description);
+}
+
+/**
+ * Cache of header names as strings, because the records of a topic have the same few names again and again. A
+ * name's place follows from its length and last byte; a later name with the same place replaces it.
+ */
+const places = 64;
+const longestBytes = 128;
+
+const strings: string[] = Array<string>(places).fill('');
+const bytesOf: Uint8Array[] = Array<Uint8Array>(places).fill(new Uint8Array());
+
+/** The UTF-8 between the two positions as a string. */
+function nameIn(bytes: Buffer, from: number, to: number): string {
+  const length = to - from;
+  if (length === 0) return '';
+  const place = (length * 7 + (bytes[to - 1] ?? 0)) % places;
+  const known = bytesOf[place];
+  if (known?.length === length && areEqual(known, bytes, from)) return strings[place] ?? '';
+  const name = bytes.toString('utf8', from, to);
+  if (length <= longestBytes) {
+    strings[place] = name;
+    bytesOf[place] = Uint8Array.from(bytes.subarray(from, to));
+  }
+  return name;
+}
+
+/** A loop, because for a few dozen bytes, calling Buffer.compare alone costs more. */
+function areEqual(known: Uint8Array, bytes: Buffer, from: number): boolean {
+  for (let i = 0; i < known.length; i += 1) if (known[i] !== bytes[from + i]) return false;
+  return true;
+}
+
+/** A slice keeps the whole batch in memory, which may be 64 MB. */
+const bulkyBytes = 8 * 1024 * 1024;
+
+export function isBulky(unpacked: Buffer): boolean {
+  return unpacked.length > bulkyBytes;
+}
+
+/** A slice, or a copy if a slice would keep too much. */
+function partOf(unpacked: Buffer, from: number, to: number): Buffer {
+  const slice = unpacked.subarray(from, to);
+  return isBulky(unpacked) ? Buffer.from(slice) : slice;
 }

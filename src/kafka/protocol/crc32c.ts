@@ -79,3 +79,13 @@ function addBytes(before: number, bytes: Uint8Array, from: number, to: number): 
   for (let i = from; i < to; i += 1) sum = (sum >>> 8) ^ at(t0, sum ^ (bytes[i] ?? 0));
   return sum;
 }
+
+/** @throws RangeError with both checksums if they differ */
+export function compareChecksums(stated: number, actual: number): void {
+  if (stated !== actual)
+    throw new RangeError(`its checksum is ${hex(stated)}, but that of its bytes is ${hex(actual)}`);
+}
+
+function hex(checksum: number): string {
+  return checksum.toString(16).padStart(8, '0');
+}

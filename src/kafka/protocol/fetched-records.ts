@@ -1,6 +1,4 @@
 import { asError } from '../../errors.ts';
-import { OpenAborts } from './aborted-transactions.ts';
-import type { AbortedTransaction } from './fetch.ts';
 import {
   attributesAt,
   epochAt,
@@ -11,10 +9,10 @@ import {
   readBatchHeader,
   type BatchHeader,
 } from './batch-header.ts';
-import { BatchRecords, noHeaders, type Headers } from './batch-records.ts';
+import { BatchRecords, isBulky, noHeaders, type Headers } from './batch-records.ts';
 import { readInt64 } from './byte-reader.ts';
-import { isBulky } from './bulky.ts';
 import { codecOf, type Codec } from './codecs.ts';
+import type { AbortedTransaction } from './fetch.ts';
 
 const noEpoch = -1;
 /** The version of the format that all brokers from Kafka 3.0 on write, whatever producers send. */
@@ -246,4 +244,39 @@ function unpack(stored: Buffer, codec: Codec | undefined): Buffer {
 function isAbort(header: BatchHeader): boolean {
   const marker = new BatchRecords(unpack(header.records, codecOf(header.attributes)), header);
   return marker.next(header.firstOffset) && marker.key?.readInt16BE(2) === abortMarker;
+}
+
+/** Tracks, batch by batch, which open transactions will be aborted. */
+class OpenAborts {
+  readonly #byFirstOffset: readonly AbortedTransaction[];
+  readonly #producerIds = new Set<number>();
+  #begun = 0;
+
+  /** @param aborted in any order: brokers list them in the order in which they ended, not began */
+  constructor(aborted: readonly AbortedTransaction[]) {
+    this.#byFirstOffset = aborted.toSorted((a, b) => a.firstOffset - b.firstOffset);
+  }
+
+  /**
+   * Begins all transactions that begin up to an offset. Several may begin at one batch: a fetch that starts
+   * inside two aborted transactions meets both with its first batch.
+   */
+  beginUpTo(offset: number): void {
+    for (
+      let next = this.#byFirstOffset[this.#begun];
+      next !== undefined && next.firstOffset <= offset;
+      next = this.#byFirstOffset[this.#begun]
+    ) {
+      this.#producerIds.add(next.producerId);
+      this.#begun += 1;
+    }
+  }
+
+  has(producerId: number): boolean {
+    return this.#producerIds.has(producerId);
+  }
+
+  end(producerId: number): void {
+    this.#producerIds.delete(producerId);
+  }
 }

@@ -7,11 +7,10 @@ import {
   codecOf,
   lz4OrZstd,
   maxUnpackedBytes,
+  statedZstdBytes,
   type Codec,
 } from '../../../src/kafka/protocol/codecs.ts';
-import { codecId } from '../../../src/kafka/protocol/compressor.ts';
-import { gzip } from '../../../src/kafka/protocol/gzip.ts';
-import { statedZstdBytes } from '../../../src/kafka/protocol/zstd.ts';
+import { codecId, gzip } from '../../../src/kafka/protocol/compressor.ts';
 
 function known(id: number): Codec {
   const codec = codecOf(id);
