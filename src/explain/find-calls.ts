@@ -5,7 +5,7 @@ import { derivedMessageId } from '../event/parse-call.ts';
 import { withoutByteOrderMark } from '../event/read-json.ts';
 import { textFieldIn } from '../event/text-field.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
-import { ByteWriter } from '../kafka/protocol/byte-writer.ts';
+import { ByteWriter } from '../kafka/protocol/fields.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import type { OwnSources } from '../resources/config/config-history.ts';
 import { CallHash } from '../router/call-hash.ts';

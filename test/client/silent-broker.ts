@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { ByteWriter } from '../../src/kafka/protocol/byte-writer.ts';
-import { initProducerIdExchange } from '../../src/kafka/protocol/init-producer-id.ts';
+import { ByteWriter } from '../../src/kafka/protocol/fields.ts';
+import { initProducerIdExchange, produceExchange } from '../../src/kafka/protocol/produce.ts';
 import { metadataExchange } from '../../src/kafka/protocol/metadata.ts';
-import { produceExchange } from '../../src/kafka/protocol/produce.ts';
 
 export interface SilentBroker {
   /** `host:port`. */

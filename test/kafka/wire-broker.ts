@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import { ByteWriter } from '../../src/kafka/protocol/byte-writer.ts';
+import { ByteWriter } from '../../src/kafka/protocol/fields.ts';
 import { FrameSplitter, requestHead } from '../harness/kafka-frames.ts';
 
 export const produceKey = 0;

@@ -3,10 +3,8 @@ import { accessOptions } from '../../src/kafka/kafkajs/current-access.ts';
 import { BrokerConnection, timeouts } from '../../src/kafka/kafkajs/broker-connection.ts';
 import { network } from '../../src/kafka/kafkajs/library.ts';
 import { createKafka } from '../../src/kafka/client.ts';
-import { ByteReader } from '../../src/kafka/protocol/byte-reader.ts';
-import { ByteWriter } from '../../src/kafka/protocol/byte-writer.ts';
+import { ByteReader, ByteWriter, type Exchange } from '../../src/kafka/protocol/fields.ts';
 import { errorName, KafkaAnswerError } from '../../src/kafka/protocol/errors.ts';
-import type { Exchange } from '../../src/kafka/protocol/exchange.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 
 const scramSha512 = 2;

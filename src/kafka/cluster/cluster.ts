@@ -1,12 +1,14 @@
 import { PostriderError } from '../../errors.ts';
 import {
   epochEndExchange,
+  fetchExchange,
   type EpochEndAnswer,
   type EpochEndRequest,
-} from '../protocol/epoch-end.ts';
+  type FetchAnswer,
+  type FetchRequest,
+} from '../protocol/fetch.ts';
 import { errorName, KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
-import type { Exchange } from '../protocol/exchange.ts';
-import { fetchExchange, type FetchAnswer, type FetchRequest } from '../protocol/fetch.ts';
+import type { Exchange } from '../protocol/fields.ts';
 import { metadataExchange, noTopicId, type BrokerAddress } from '../protocol/metadata.ts';
 import { answerMs, graceMs, type Connections, type Line } from './connections.ts';
 import type { SharedFetches } from './shared-fetches.ts';

@@ -1,17 +1,18 @@
 import { PostriderError } from '../../errors.ts';
-import { parseBroker } from '../broker-address.ts';
-import type { BrokerConnection } from '../kafkajs/broker-connection.ts';
-import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
-import { initProducerIdExchange, type ProducerIdentity } from '../protocol/init-producer-id.ts';
 import {
   metadataExchange,
+  parseBroker,
   type BrokerAddress,
   type ClusterMetadata,
 } from '../protocol/metadata.ts';
+import type { BrokerConnection } from '../kafkajs/broker-connection.ts';
+import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import {
+  initProducerIdExchange,
   produceExchange,
   type ProducedPartition,
   type ProduceRequest,
+  type ProducerIdentity,
 } from '../protocol/produce.ts';
 import { answerMs, graceMs, type Connections, type Line } from './connections.ts';
 import { LatestMetadata, type TopicMetadata } from './latest-metadata.ts';

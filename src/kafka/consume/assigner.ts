@@ -1,5 +1,5 @@
 import { kafkajs } from '../kafkajs/library.ts';
-import { ByteReader } from '../protocol/byte-reader.ts';
+import { ByteReader } from '../protocol/fields.ts';
 import type { TopicPartition } from '../record.ts';
 
 const { AssignerProtocol } = kafkajs;

@@ -5,7 +5,7 @@ import {
   lengthEnd,
   magicAt,
 } from '../protocol/batch-header.ts';
-import { readInt64 } from '../protocol/byte-reader.ts';
+import { readInt64 } from '../protocol/fields.ts';
 import type { KafkaErrorName } from '../protocol/errors.ts';
 import type { EpochEnd, FetchedPartition } from '../protocol/fetch.ts';
 

@@ -1,6 +1,6 @@
 import { PostriderError } from '../../errors.ts';
-import { brokerText } from '../broker-address.ts';
-import type { Exchange } from '../protocol/exchange.ts';
+import { brokerText } from '../protocol/metadata.ts';
+import type { Exchange } from '../protocol/fields.ts';
 import type { AccessOptions } from './current-access.ts';
 import type { Broker, Connection, ConnectionPool, KafkajsNetwork } from './network.ts';
 

@@ -1,5 +1,5 @@
 import { frameBatch, writeRecords, type BatchRecord } from '../protocol/batch-writer.ts';
-import type { ByteWriter } from '../protocol/byte-writer.ts';
+import type { ByteWriter } from '../protocol/fields.ts';
 import { allInSyncReplicas, encodeProduceRequest } from '../protocol/produce.ts';
 import { requireOwn } from './own-copy.ts';
 

@@ -1,4 +1,4 @@
-import { ByteWriter, stringBytes } from '../protocol/byte-writer.ts';
+import { ByteWriter, stringBytes } from '../protocol/fields.ts';
 
 export interface FramedRequest {
   readonly correlationId: number;

@@ -1,4 +1,4 @@
-import { parseBroker, type HostPort } from '../broker-address.ts';
+import { parseBroker, type HostPort } from '../protocol/metadata.ts';
 import type { ConnectionPool } from './network.ts';
 
 interface Builder {

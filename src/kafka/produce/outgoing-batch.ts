@@ -1,7 +1,6 @@
 import { encodeBatch } from '../protocol/batch-writer.ts';
 import type { Compressor } from '../protocol/compressor.ts';
-import type { ProducerIdentity } from '../protocol/init-producer-id.ts';
-import type { ProduceRequest } from '../protocol/produce.ts';
+import type { ProduceRequest, ProducerIdentity } from '../protocol/produce.ts';
 import type { PartitionQueue, QueuedRecord, Slice } from './partition-queue.ts';
 import { firstSequence, nextEpoch, sequenceAfter } from './sequence.ts';
 

@@ -1,7 +1,7 @@
 import type { Cluster } from '../cluster/cluster.ts';
 import { failureOf } from '../failure.ts';
 import { backoffMs } from '../retrying.ts';
-import type { ProducerIdentity } from '../protocol/init-producer-id.ts';
+import type { ProducerIdentity } from '../protocol/produce.ts';
 import type { ProducerEvents } from './events.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { readInt64 } from './byte-reader.ts';
+import { readInt64 } from './fields.ts';
 import { compareChecksums, crc32c } from './crc32c.ts';
 
 /** The places of fields, from the first byte of a record batch; up to `magicAt` in all versions. */

@@ -1,5 +1,5 @@
 import { GrowingBuffer } from '../growing-buffer.ts';
-import { ByteWriter } from './byte-writer.ts';
+import { ByteWriter } from './fields.ts';
 import type { Compressor, Packed } from './compressor.ts';
 import { crc32c } from './crc32c.ts';
 

@@ -10,7 +10,7 @@ import {
   type BatchHeader,
 } from './batch-header.ts';
 import { BatchRecords, isBulky, noHeaders, type Headers } from './batch-records.ts';
-import { readInt64 } from './byte-reader.ts';
+import { readInt64 } from './fields.ts';
 import { codecOf, type Codec } from './codecs.ts';
 import type { AbortedTransaction } from './fetch.ts';
 

@@ -1,7 +1,6 @@
-import { ByteReader } from './byte-reader.ts';
-import { ByteWriter } from './byte-writer.ts';
+import { isIPv6 } from 'node:net';
 import { errorName, type KafkaErrorName } from './errors.ts';
-import type { Exchange } from './exchange.ts';
+import { ByteReader, ByteWriter, type Exchange } from './fields.ts';
 
 export interface ClusterMetadata {
   readonly throttleMs: number;
@@ -9,8 +8,12 @@ export interface ClusterMetadata {
   readonly topics: readonly DescribedTopic[];
 }
 
-export interface BrokerAddress {
+export interface BrokerAddress extends HostPort {
   readonly nodeId: number;
+}
+
+/** The address that a broker listens on. An IPv6 address has no brackets here, as sockets and Kafka's metadata have it. */
+export interface HostPort {
   readonly host: string;
   readonly port: number;
 }
@@ -115,4 +118,16 @@ function inOrder(
     partitions[partition] = metadata;
   }
   return partitions;
+}
+
+/** @param text `host:port`; an IPv6 address stands in brackets */
+export function parseBroker(text: string): HostPort {
+  const colon = text.lastIndexOf(':');
+  const host = text.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
+  return { host, port: Number(text.slice(colon + 1)) };
+}
+
+/** The address as settings and messages have it. */
+export function brokerText({ host, port }: HostPort): string {
+  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -4,17 +4,21 @@ import {
   type ListedOffset,
   type ListOffsetsRequest,
 } from '../../../src/kafka/cluster/cluster.ts';
-import type { EpochEndAnswer, EpochEndRequest } from '../../../src/kafka/protocol/epoch-end.ts';
-import { KafkaAnswerError, type KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
 import type {
+  EpochEndAnswer,
+  EpochEndRequest,
   FetchAnswer,
   FetchedPartition,
   FetchPosition,
   FetchRequest,
 } from '../../../src/kafka/protocol/fetch.ts';
-import type { ProducerIdentity } from '../../../src/kafka/protocol/init-producer-id.ts';
+import { KafkaAnswerError, type KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
+import type {
+  ProducedPartition,
+  ProduceRequest,
+  ProducerIdentity,
+} from '../../../src/kafka/protocol/produce.ts';
 import { noTopicId, type DescribedTopic } from '../../../src/kafka/protocol/metadata.ts';
-import type { ProducedPartition, ProduceRequest } from '../../../src/kafka/protocol/produce.ts';
 import { askGroup, type GroupRequest } from './ask-group.ts';
 import { isEmpty, refusedPartition, sentElsewhere } from './fetched-partitions.ts';
 import type { MemoryGroup } from './group.ts';

@@ -6,11 +6,18 @@ import type {
   TopicMetadata,
 } from '../../../src/kafka/cluster/cluster.ts';
 import { LatestMetadata } from '../../../src/kafka/cluster/latest-metadata.ts';
-import type { EpochEndAnswer, EpochEndRequest } from '../../../src/kafka/protocol/epoch-end.ts';
+import type {
+  EpochEndAnswer,
+  EpochEndRequest,
+  FetchAnswer,
+  FetchRequest,
+} from '../../../src/kafka/protocol/fetch.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
-import type { FetchAnswer, FetchRequest } from '../../../src/kafka/protocol/fetch.ts';
-import type { ProducerIdentity } from '../../../src/kafka/protocol/init-producer-id.ts';
-import type { ProducedPartition, ProduceRequest } from '../../../src/kafka/protocol/produce.ts';
+import type {
+  ProducedPartition,
+  ProduceRequest,
+  ProducerIdentity,
+} from '../../../src/kafka/protocol/produce.ts';
 import type { GroupRequest } from './ask-group.ts';
 import type { MemoryBrokers } from './brokers.ts';
 

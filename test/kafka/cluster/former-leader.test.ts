@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { createKafka } from '../../../src/kafka/client.ts';
-import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
+import { ByteWriter } from '../../../src/kafka/protocol/fields.ts';
 import { Cursor } from '../../../src/kafka/fetch/cursor.ts';
 import { Fetcher } from '../../../src/kafka/fetch/fetcher.ts';
 import { startFollower } from '../../../src/kafka/follow/follower.ts';

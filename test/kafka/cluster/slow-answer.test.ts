@@ -8,7 +8,7 @@ import { Connections } from '../../../src/kafka/cluster/connections.ts';
 import { timeouts } from '../../../src/kafka/kafkajs/broker-connection.ts';
 import { accessOptions } from '../../../src/kafka/kafkajs/current-access.ts';
 import { network } from '../../../src/kafka/kafkajs/library.ts';
-import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
+import { ByteWriter } from '../../../src/kafka/protocol/fields.ts';
 import type { FetchAnswer } from '../../../src/kafka/protocol/fetch.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import {

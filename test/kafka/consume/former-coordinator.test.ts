@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { createKafka } from '../../../src/kafka/client.ts';
 import { encodeAssignment } from '../../../src/kafka/consume/assigner.ts';
 import { Membership } from '../../../src/kafka/consume/membership.ts';
-import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
+import { ByteWriter } from '../../../src/kafka/protocol/fields.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { eventually } from '../../harness/eventually.ts';
 import {

@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { createKafka } from '../../../src/kafka/client.ts';
 import type { ProducerCluster } from '../../../src/kafka/cluster/writing-cluster.ts';
 import { createProducingClient } from '../../../src/kafka/producing-client.ts';
-import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
+import { ByteWriter } from '../../../src/kafka/protocol/fields.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import {
   apiVersionsKey,

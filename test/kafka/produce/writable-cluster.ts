@@ -6,8 +6,11 @@ import type { ProducerCluster } from '../../../src/kafka/cluster/writing-cluster
 import type { ProducerClient } from '../../../src/kafka/produce/producer.ts';
 import type { Compressor } from '../../../src/kafka/protocol/compressor.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
-import type { ProducerIdentity } from '../../../src/kafka/protocol/init-producer-id.ts';
-import type { ProducedPartition, ProduceRequest } from '../../../src/kafka/protocol/produce.ts';
+import type {
+  ProducedPartition,
+  ProduceRequest,
+  ProducerIdentity,
+} from '../../../src/kafka/protocol/produce.ts';
 import type { Appended } from '../../harness/kafka/log.ts';
 import { FakeLog } from '../fake-log.ts';
 import { uncompressed } from '../uncompressed.ts';

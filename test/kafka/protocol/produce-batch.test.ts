@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import fc from '../../harness/fast-check.ts';
 import { encodeBatch, type BatchRecord } from '../../../src/kafka/protocol/batch-writer.ts';
-import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
+import { ByteWriter } from '../../../src/kafka/protocol/fields.ts';
 import { gzip } from '../../../src/kafka/protocol/compressor.ts';
-import { initProducerIdExchange } from '../../../src/kafka/protocol/init-producer-id.ts';
+import { initProducerIdExchange } from '../../../src/kafka/protocol/produce.ts';
 import { readBatch } from '../produce/writable-cluster.ts';
 import { uncompressed } from '../uncompressed.ts';
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from '../../harness/fast-check.ts';
-import { ByteReader } from '../../../src/kafka/protocol/byte-reader.ts';
-import { ByteWriter } from '../../../src/kafka/protocol/byte-writer.ts';
+import { ByteReader, ByteWriter } from '../../../src/kafka/protocol/fields.ts';
 import {
   decodeProduceAnswer,
   encodeProduceRequest,

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { ByteWriter } from '../../../../src/kafka/protocol/byte-writer.ts';
-import { epochEndExchange } from '../../../../src/kafka/protocol/epoch-end.ts';
+import { ByteWriter } from '../../../../src/kafka/protocol/fields.ts';
+import { epochEndExchange, fetchExchange } from '../../../../src/kafka/protocol/fetch.ts';
 import { KafkaAnswerError } from '../../../../src/kafka/protocol/errors.ts';
-import { fetchExchange } from '../../../../src/kafka/protocol/fetch.ts';
-import { initProducerIdExchange } from '../../../../src/kafka/protocol/init-producer-id.ts';
+import {
+  decodeProduceAnswer,
+  initProducerIdExchange,
+} from '../../../../src/kafka/protocol/produce.ts';
 import { metadataExchange } from '../../../../src/kafka/protocol/metadata.ts';
-import { decodeProduceAnswer } from '../../../../src/kafka/protocol/produce.ts';
 import type { Target } from '../engine/target.ts';
 
 const fetch = fetchExchange({ maxWaitMs: 1, maxBytes: 1, rack: '', topics: [] });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { ByteWriter } from '../../../../src/kafka/protocol/byte-writer.ts';
+import { ByteWriter } from '../../../../src/kafka/protocol/fields.ts';
 import {
   decodeCommitMetadata,
   encodeCommitMetadata,

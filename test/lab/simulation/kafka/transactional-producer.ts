@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { encodeBatch } from '../../../../src/kafka/protocol/batch-writer.ts';
-import type { ProducerIdentity } from '../../../../src/kafka/protocol/init-producer-id.ts';
+import type { ProducerIdentity } from '../../../../src/kafka/protocol/produce.ts';
 import { failureOf } from '../../../../src/kafka/failure.ts';
 import { kafkaError } from '../../../kafka/batches.ts';
 import type { SimulatedBrokers } from './brokers.ts';

@@ -1,4 +1,4 @@
-import type { ProducerIdentity } from '../../../../src/kafka/protocol/init-producer-id.ts';
+import type { ProducerIdentity } from '../../../../src/kafka/protocol/produce.ts';
 import { kafkaError } from '../../../kafka/batches.ts';
 import { makeMarker } from '../../../kafka/protocol/make-batch.ts';
 import type { VirtualTimer } from '../virtual-time.ts';
