@@ -4,12 +4,10 @@ import type { Logger } from '../ops/log.ts';
 import { Connections } from './cluster/connections.ts';
 import { WritingCluster } from './cluster/writing-cluster.ts';
 import { timeouts } from './kafkajs/broker-connection.ts';
-import { connectingAfresh } from './kafkajs/connection-pool.ts';
+import { connectingAfresh, endIdleTimer } from './kafkajs/replacements.ts';
 import { accessOptions } from './kafkajs/current-access.ts';
-import { findKafkajs } from './kafkajs/find-kafkajs.ts';
+import { findKafkajs, networkOf, type KafkajsNetwork } from './kafkajs/network.ts';
 import { kafkaLog, type KafkaLogEntry } from './kafkajs/kafka-log.ts';
-import { networkOf, type KafkajsNetwork } from './kafkajs/network.ts';
-import { endIdleTimer } from './kafkajs/request-queue.ts';
 import type { ProducerClient } from './produce/producer.ts';
 import { gzip } from './protocol/compressor.ts';
 

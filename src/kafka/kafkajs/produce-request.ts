@@ -1,7 +1,6 @@
 import { frameBatch, writeRecords, type BatchRecord } from '../protocol/batch-writer.ts';
 import type { ByteWriter } from '../protocol/fields.ts';
 import { allInSyncReplicas, encodeProduceRequest } from '../protocol/produce.ts';
-import { requireOwn } from './own-copy.ts';
 
 type Field = Buffer | string | null;
 
@@ -36,22 +35,24 @@ interface PartitionData {
 type RequestModule = (request: KafkajsProduceRequest) => {
   readonly encode: () => Promise<{ readonly buffer: Buffer }>;
 };
-interface Codec {
-  compress(records: { readonly buffer: Buffer }): Buffer | Promise<Buffer>;
-}
 
-const { lookupCodec } = requireOwn('src/protocol/message/compression') as {
-  readonly lookupCodec: (type: number) => Codec | null;
-};
+/** Finds a codec that is registered with a kafkajs. */
+export type LookUpCodec = (
+  type: number,
+) => { compress(records: { readonly buffer: Buffer }): Buffer | Promise<Buffer> } | null;
 
 /**
  * kafkajs allocates half a kilobyte for each record, header and part of a request, doubles each until its
  * contents fit, and copies everything six times. All its versions of the request end in this function.
  */
-export function producingCheaply(original: RequestModule): RequestModule {
-  return (request) => {
+export function producingCheaply(
+  lookUpCodec: LookUpCodec,
+): (original: RequestModule) => RequestModule {
+  return (original) => (request) => {
     const theirs = original(request);
-    return isOurs(request) ? { ...theirs, encode: () => encodeKafkajsRequest(request) } : theirs;
+    return isOurs(request)
+      ? { ...theirs, encode: () => encodeKafkajsRequest(request, lookUpCodec) }
+      : theirs;
   };
 }
 
@@ -76,13 +77,19 @@ function isPlain({ timestamp, headers = {} }: KafkajsRecord): boolean {
 }
 
 /** Without the request's header. The headers of its records have one value each. */
-export async function encodeKafkajsRequest(request: KafkajsProduceRequest): Promise<ByteWriter> {
+export async function encodeKafkajsRequest(
+  request: KafkajsProduceRequest,
+  lookUpCodec: LookUpCodec,
+): Promise<ByteWriter> {
   const { timeout: timeoutMs, transactionalId = null, topicData } = request;
   const topics = [];
   for (const { topic, partitions: parts } of topicData) {
     const partitions = [];
     for (const part of parts)
-      partitions.push({ partition: part.partition, batch: await batchOf(request, part) });
+      partitions.push({
+        partition: part.partition,
+        batch: await batchOf(request, part, lookUpCodec),
+      });
     topics.push({ topic, partitions });
   }
   return encodeProduceRequest({ transactionalId, timeoutMs, topics });
@@ -91,10 +98,11 @@ export async function encodeKafkajsRequest(request: KafkajsProduceRequest): Prom
 async function batchOf(
   { transactionalId, producerId = '-1', producerEpoch = 0, compression }: KafkajsProduceRequest,
   { messages, firstSequence = 0 }: PartitionData,
+  lookUpCodec: LookUpCodec,
 ): Promise<Buffer> {
   // Copied, because a codec may still read it when the next records are written.
   const buffer = Buffer.from(writeRecords(messages as readonly BatchRecord[]));
-  const bytes = (await lookupCodec(compression)?.compress({ buffer })) ?? buffer;
+  const bytes = (await lookUpCodec(compression)?.compress({ buffer })) ?? buffer;
   const origin = {
     producerId: Number(producerId.toString()),
     epoch: producerEpoch,

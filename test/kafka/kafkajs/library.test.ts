@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
-import { kafkajs } from '../../../src/kafka/kafkajs/library.ts';
-import { requireOwn } from '../../../src/kafka/kafkajs/own-copy.ts';
-import type { frameRequest } from '../../../src/kafka/kafkajs/request-frame.ts';
-import { ShortStayTable } from '../../../src/kafka/kafkajs/short-stay-table.ts';
+import { kafkajs, requireOwn } from '../../../src/kafka/kafkajs/library.ts';
+import { ShortStayTable, type frameRequest } from '../../../src/kafka/kafkajs/replacements.ts';
 
 const require = createRequire(import.meta.url);
 

@@ -4,18 +4,21 @@ import { test, type TestContext } from 'node:test';
 import fc from '../../harness/fast-check.ts';
 import originalKafkajs from 'kafkajs';
 import { registerCodecs } from '../../../src/kafka/client.ts';
-import { kafkajs } from '../../../src/kafka/kafkajs/library.ts';
-import { requireOwn } from '../../../src/kafka/kafkajs/own-copy.ts';
+import { kafkajs, requireOwn } from '../../../src/kafka/kafkajs/library.ts';
 import {
   encodeKafkajsRequest,
   type KafkajsProduceRequest,
   type KafkajsRecord,
+  type LookUpCodec,
 } from '../../../src/kafka/kafkajs/produce-request.ts';
 
 const require = createRequire(import.meta.url);
 const versions = 'src/protocol/requests/produce';
 type RequestModule = (request: KafkajsProduceRequest) => {
   readonly encode: () => Promise<{ readonly buffer: Buffer }>;
+};
+const { lookupCodec } = requireOwn('src/protocol/message/compression') as {
+  readonly lookupCodec: LookUpCodec;
 };
 const original = require(`kafkajs/${versions}/v3/request`) as RequestModule;
 
@@ -65,7 +68,7 @@ const anyRequest: fc.Arbitrary<KafkajsProduceRequest> = fc.record({
 
 async function assertSameBytes(request: KafkajsProduceRequest): Promise<void> {
   const expected = await original(request).encode();
-  const encoded = await encodeKafkajsRequest(request);
+  const encoded = await encodeKafkajsRequest(request, lookupCodec);
   assert.ok(encoded.buffer.equals(expected.buffer));
 }
 
@@ -90,7 +93,7 @@ test('requests that are compressed at the same time do not mix', async (t) => {
     topicData: [{ topic: 'calls', partitions: [{ partition: 0, messages: [{ value }] }] }],
   });
   const both = [request('one'), request('another')];
-  const encoded = await Promise.all(both.map(encodeKafkajsRequest));
+  const encoded = await Promise.all(both.map((each) => encodeKafkajsRequest(each, lookupCodec)));
   const expected = await Promise.all(both.map((each) => original(each).encode()));
   for (const [index, { buffer }] of encoded.entries())
     assert.ok(expected[index]?.buffer.equals(buffer));

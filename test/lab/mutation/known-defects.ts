@@ -215,7 +215,7 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   },
   'answer-without-its-beginning': {
     says: 'When a connection ended amid an answer, the next answer was read from behind what had come of it: the process ended, or the broker was never heard again.',
-    file: 'src/kafka/kafkajs/connection-pool.ts',
+    file: 'src/kafka/kafkajs/replacements.ts',
     find: '      connection.chunks = [];\n',
     replace: '',
   },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ShortStayTable } from '../../../src/kafka/kafkajs/replacements.ts';
 import fc from '../../harness/fast-check.ts';
-import { ShortStayTable } from '../../../src/kafka/kafkajs/short-stay-table.ts';
 import { oldGarbageBytes } from '../../harness/old-garbage.ts';
 
 describe('a table for keys that come and go', () => {
