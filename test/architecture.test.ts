@@ -121,7 +121,7 @@ test('process.env is read in one file', () => {
 });
 
 /** Folders whose small files are still to be merged. */
-const notMerged = ['console', 'kafka'];
+const notMerged = ['console'];
 /** Folders whose docstrings are still to be mended. */
 const notMended = ['console'];
 
