@@ -18,6 +18,18 @@ export interface Webhook {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** What a destination says about attempts that fail, in the place of the defaults. */
+export interface RetryRules {
+  /** Statuses from 400 to 599 that are tried again. */
+  readonly on?: readonly number[];
+  /** Statuses that make an event a dead letter at once; none of `on`. */
+  readonly giveUpOn?: readonly number[];
+  /** A duration: the time for retries from the first failure; `RETRY_WINDOW` if that is shorter. */
+  readonly window?: string;
+  /** A duration: the time of one whole attempt; `DELIVERY_TIMEOUT` if that is shorter. */
+  readonly timeout?: string;
+}
+
 /** A `sharedSecret` that was replaced, and signs beside the present one for a while. */
 export interface FormerSecret {
   readonly secret: string;
@@ -66,6 +78,7 @@ export interface Destination extends WithUid {
   readonly partitions?: number;
   /** A duration or `never`: how long nothing may reach it before it is paused. `DISABLE_AFTER` without it. */
   readonly disableAfter?: string;
+  readonly retry?: RetryRules;
 }
 
 /** A place for notices: the people who run this deployment, or their chat. Its URL is a secret. */

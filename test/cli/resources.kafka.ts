@@ -64,6 +64,7 @@ sharedSecret: \${CRM_SECRET}
 webhooks:
   - url: https://crm.example.com/events
     headers: { Authorization: "Bearer \${CRM_SECRET}" }
+retry: { on: [409], window: 2h }
 `;
 
 test('resources are applied, shown without their secrets, and deleted', async (t) => {
@@ -98,6 +99,13 @@ test('resources are applied, shown without their secrets, and deleted', async (t
       message: 'nothing was applied, because of 2 problems',
     });
   }
+
+  environment['RETRY_WINDOW'] = '1h';
+  assert.match(
+    await postrider('get', 'destination', 'crm', '-o', 'yaml'),
+    /^# retry\.window is more than RETRY_WINDOW \(1h\), which counts instead\n[^]*\nretry:\n {2}on:\n/,
+  );
+  delete environment['RETRY_WINDOW'];
 
   await assert.rejects(postrider('get', 'destination', 'other'), {
     code: 'not-found',
@@ -150,7 +158,7 @@ test('every problem is one line on stderr, and nothing is applied', async (t) =>
     written.mock.calls.map(({ arguments: [line] }) => line),
     [
       `${broken}:5: color: is not a known field; allowed: kind, id, name, writeKeys\n`,
-      `${broken}:15: payload: must be one of standard, full\n`,
+      `${broken}:16: payload: must be one of standard, full\n`,
       'nothing was changed; what was applied before stays in force\n',
     ],
   );

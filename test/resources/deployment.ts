@@ -13,7 +13,7 @@ import { toDocument } from '../../src/resources/config/stored.ts';
 import { createTopics, inspectTopics } from '../../src/resources/topics.ts';
 import { createTopology } from '../../src/topology.ts';
 import { testBroker, testPrefix } from '../harness/broker.ts';
-import { exampleKeys } from './examples.ts';
+import { exampleBounds, exampleKeys } from './examples.ts';
 
 export interface TestDeployment extends ConfigTopicAccess {
   readonly clock: SteadyClock;
@@ -58,8 +58,7 @@ export async function testDeployment(): Promise<TestDeployment> {
         newKey: false,
         endOverlap: false,
         nowMs: Date.now(),
-        deliveryMaxInFlight: 1_024,
-        audienceFilesDir: '/lists',
+        ...exampleBounds,
       });
       await writeChanges({ kafka, topology, producer }, changes);
       return changes.map(formatChange);

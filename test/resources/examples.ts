@@ -1,3 +1,4 @@
+import type { ResourceBounds } from '../../src/resources/apply/desired.ts';
 import { createSecretKeys, type SecretKeys } from '../../src/resources/config/secrets.ts';
 import { parseResource } from '../../src/resources/schema/schema.ts';
 import type {
@@ -12,6 +13,15 @@ import type {
 export const exampleKey: Buffer = Buffer.alloc(32, 1);
 export const exampleKeys: SecretKeys = createSecretKeys(exampleKey, undefined);
 export const otherKeys: SecretKeys = createSecretKeys(Buffer.alloc(32, 2), undefined);
+
+/** Those of the settings' defaults. */
+export const exampleBounds: ResourceBounds = {
+  deliveryMaxInFlight: 1_024,
+  retryWindowMs: 4 * 3_600_000,
+  retryTiersMs: [10_000, 60_000, 300_000, 900_000, 1_800_000, 3_600_000],
+  deliveryTimeoutMs: 5_000,
+  audienceFilesDir: '/lists',
+};
 
 export function exampleSource(changes: object = {}): Source {
   const base = { kind: 'Source', id: 'shop', name: 'Web shop', writeKeys: ['wk_shop'] };

@@ -6,7 +6,9 @@ import { parseKind, presentList, presentOne, type OutputFormat } from '../../res
 import { createSecretKeys } from '../../resources/config/secrets.ts';
 import { maskResource, openResource } from '../../resources/config/stored.ts';
 import { ofKind, type StoredResource } from '../../resources/config/stored-resources.ts';
+import { beyondBounds } from '../../resources/schema/retry-rules.ts';
 import { publicKeyOf } from '../../resources/signing-secret.ts';
+import { formatPath } from '../../resources/problem.ts';
 import type { Resource } from '../../resources/resource.ts';
 import { readAudienceRecords } from '../../resources/audiences/records.ts';
 import { presentHistory } from '../audiences/sync-report.ts';
@@ -50,13 +52,19 @@ function publicKeyIn(
   return resource.sharedSecret === undefined ? undefined : publicKeyOf(resource.sharedSecret);
 }
 
-/** Lines about signatures that receivers have to know, and resource files do not say. */
-function signingText(resource: Resource, publicKey: string | undefined): readonly string[] {
-  const until =
-    resource.kind === 'Destination' ? overlapEnd(resource, systemClock.now()) : undefined;
+/** Lines that receivers and operators have to know, and resource files do not say. */
+function remarksOn(
+  resource: Resource,
+  publicKey: string | undefined,
+  { settings }: Context,
+): readonly string[] {
+  if (resource.kind !== 'Destination') return [];
+  const until = overlapEnd(resource, systemClock.now());
+  const beyond = beyondBounds(resource.retry ?? {}, settings);
   return [
     ...(publicKey === undefined ? [] : [`receivers verify with the public key ${publicKey}`]),
     ...(until === undefined ? [] : [`signed with the former secret as well until ${until}`]),
+    ...beyond.map(({ path, reason }) => `${formatPath(['retry', ...path])} ${reason}`),
   ];
 }
 
@@ -81,12 +89,12 @@ async function get(
   const [only] = readable;
   if (id === undefined) context.print(presentList(kind, readable, format));
   else if (only !== undefined) {
-    const signing = signingText(only, publicKeyIn(context, found));
+    const remarks = remarksOn(only, publicKeyIn(context, found), context);
     // Comments, so that the output can be applied.
-    if (format === 'yaml') for (const line of signing) context.print(`# ${line}`);
+    if (format === 'yaml') for (const line of remarks) context.print(`# ${line}`);
     context.print(presentOne(only, format));
-    if (signing.length > 0 && (format === 'table' || format === 'wide'))
-      context.print(`\n${signing.join('\n')}`);
+    if (remarks.length > 0 && (format === 'table' || format === 'wide'))
+      context.print(`\n${remarks.join('\n')}`);
     if ((format === 'table' || format === 'wide') && isSynced(only))
       await printHistory(context, only.id);
   }

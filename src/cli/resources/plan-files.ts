@@ -116,8 +116,10 @@ export async function warnOfInnerAddresses(context: Context, files: ParsedFile):
     context.note(`warning: ${formatProblem(problem)}`);
 }
 
-function boundsOf({ deliveryMaxInFlight, audienceFilesDir }: Settings): ResourceBounds {
-  return { deliveryMaxInFlight, audienceFilesDir: path.resolve(audienceFilesDir) };
+function boundsOf(settings: Settings): ResourceBounds {
+  const { deliveryMaxInFlight, retryWindowMs, retryTiersMs, deliveryTimeoutMs } = settings;
+  const audienceFilesDir = path.resolve(settings.audienceFilesDir);
+  return { deliveryMaxInFlight, retryWindowMs, retryTiersMs, deliveryTimeoutMs, audienceFilesDir };
 }
 
 /** One line each, which is easier to read than one sentence for all. */

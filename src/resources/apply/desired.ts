@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { recordKey } from '../config/stored.ts';
 import { mostInFlight, type Resource } from '../resource.ts';
 import type { Problem } from '../problem.ts';
+import { beyondBounds, type RetryBounds } from '../schema/retry-rules.ts';
 import { isInside, postgresUrlProblem, urlProblem } from '../schema/texts.ts';
 import { problemAt, type ParsedFile, type SourceDocument } from './document.ts';
 
@@ -21,7 +22,7 @@ export interface DesiredResources {
 }
 
 /** Settings of roles and jobs that bound the content of resources. */
-export interface ResourceBounds {
+export interface ResourceBounds extends RetryBounds {
   /** `DELIVERY_MAX_IN_FLIGHT` of the workers, of which a destination may use a part. */
   readonly deliveryMaxInFlight: number;
   /** `AUDIENCE_FILES_DIR` of syncs, an absolute path. */
@@ -50,6 +51,7 @@ export function parseDesired(
     problems.push(...findRepeatedUrls(parsed.resource, document));
     problems.push(...findWrongRows(parsed.resource, document, bounds));
     problems.push(...findTooManyInFlight(parsed.resource, document, bounds));
+    problems.push(...findRetryBeyond(parsed.resource, document, bounds));
     const { kind, id } = parsed.resource;
     const first = firstPlaces.get(recordKey(parsed.resource));
     if (first !== undefined) {
@@ -131,6 +133,17 @@ function findTooManyInFlight(
   if ((resource.maxInFlight ?? 0) <= most) return [];
   const reason = `must be at most ${most}, a quarter of DELIVERY_MAX_IN_FLIGHT (${deliveryMaxInFlight}); the rest is for other destinations`;
   return [problemAt(document, ['maxInFlight'], reason)];
+}
+
+function findRetryBeyond(
+  resource: Resource,
+  document: SourceDocument,
+  bounds: ResourceBounds,
+): Problem[] {
+  if (resource.kind !== 'Destination' || resource.retry === undefined) return [];
+  return beyondBounds(resource.retry, bounds).map(({ path, reason }) =>
+    problemAt(document, ['retry', ...path], reason),
+  );
 }
 
 /** The addresses of `localhost`, in either family. */

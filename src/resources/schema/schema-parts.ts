@@ -28,7 +28,7 @@ export function refuse(problemOf: (value: string) => string | undefined): Refine
   };
 }
 
-export function distinct<Item extends z.ZodType<string>>(item: Item): z.ZodArray<Item> {
+export function distinct<Item extends z.ZodType<string | number>>(item: Item): z.ZodArray<Item> {
   return z.array(item).superRefine((values, context) => {
     values.forEach((value, index) => {
       if (values.indexOf(value) < index)

@@ -17,6 +17,7 @@ import {
   storedUrlProblem,
 } from './texts.ts';
 import { resourceKinds, type Resource, type ResourceKind, type Webhook } from '../resource.ts';
+import { retryFields, retryRules } from './retry-rules.ts';
 import { signingSecretProblem } from '../signing-secret.ts';
 import {
   distinct,
@@ -135,6 +136,7 @@ const destination = z.strictObject({
   topic: z.enum(['shared', 'dedicated']).default('shared'),
   partitions: z.exactOptional(partitions),
   disableAfter: z.exactOptional(disableAfter),
+  retry: z.exactOptional(retryRules),
 });
 
 const noticeHook = z.strictObject({
@@ -251,6 +253,7 @@ const fields: Readonly<Record<ResourceKind, readonly string[]>> = {
 
 function fieldsAt(path: readonly PropertyKey[], kind: ResourceKind): readonly string[] {
   if (path.length === 0) return fields[kind];
+  if (path[0] === 'retry') return retryFields;
   return path[0] === 'limits' ? limitFields : Object.keys(webhook.shape);
 }
 

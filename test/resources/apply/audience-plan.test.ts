@@ -10,6 +10,7 @@ import { decodeResource, encodeResource, recordKey } from '../../../src/resource
 import type { StoredResources } from '../../../src/resources/config/stored-resources.ts';
 import {
   exampleAudience,
+  exampleBounds,
   exampleComputedTrait,
   exampleDestination,
   exampleKeys,
@@ -48,8 +49,7 @@ function apply(
     newKey: false,
     endOverlap: false,
     nowMs: 0,
-    deliveryMaxInFlight: 1_024,
-    audienceFilesDir: '/lists',
+    ...exampleBounds,
     identityOf: () => ({}),
     records: new Map(),
   };

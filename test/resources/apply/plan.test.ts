@@ -24,6 +24,7 @@ import {
 import type { StoredResources } from '../../../src/resources/config/stored-resources.ts';
 import {
   exampleAudience,
+  exampleBounds,
   exampleDestination,
   exampleKeys,
   exampleSource,
@@ -60,8 +61,7 @@ function plan(
     newKey: false,
     endOverlap: false,
     nowMs: 0,
-    deliveryMaxInFlight: 1_024,
-    audienceFilesDir: '/lists',
+    ...exampleBounds,
     records: new Map(),
     identityOf: () => ({}),
     ...options,
@@ -359,7 +359,6 @@ test('a maxInFlight of more than a quarter of what a worker may have in flight i
   const problems = (maxInFlight: number, deliveryMaxInFlight: number): string[] =>
     problemsOf(filesOf(exampleSource(), exampleDestination({ maxInFlight })), new Map(), {
       deliveryMaxInFlight,
-      audienceFilesDir: '/lists',
     });
   const reason = (most: number, of: number): string =>
     `f.yaml:3: maxInFlight: must be at most ${most}, a quarter of DELIVERY_MAX_IN_FLIGHT (${of}); the rest is for other destinations`;
@@ -372,6 +371,24 @@ test('a maxInFlight of more than a quarter of what a worker may have in flight i
 test('a maxInFlight that was applied with another setting stands in the way of no other resource', () => {
   const stored = storedOf(exampleSource(), exampleDestination({ maxInFlight: 1_024 }));
   assert.deepEqual(problemsOf(filesOf(exampleSource({ name: 'Shop' })), stored), []);
+});
+
+test('rules for retries that the settings leave no room for are refused', () => {
+  const problems = (retry: object, bounds: Partial<PlanOptions>): string[] =>
+    problemsOf(filesOf(exampleSource(), exampleDestination({ retry })), new Map(), bounds);
+  const hour = { retryWindowMs: 3_600_000 };
+  assert.deepEqual(problems({ window: '1h' }, hour), []);
+  assert.deepEqual(problems({ window: '61m' }, hour), [
+    'f.yaml:3: retry.window: is more than RETRY_WINDOW (1h), which counts instead',
+  ]);
+  assert.deepEqual(problems({ window: '12s' }, hour), []);
+  assert.deepEqual(problems({ window: '11s' }, hour), [
+    'f.yaml:3: retry.window: leaves no time for a retry: the first one may come 12s after a failure, as RETRY_TIERS says',
+  ]);
+  assert.deepEqual(problems({ timeout: '2s' }, { deliveryTimeoutMs: 2_000 }), []);
+  assert.deepEqual(problems({ timeout: '3s' }, { deliveryTimeoutMs: 2_000 }), [
+    'f.yaml:3: retry.timeout: is more than DELIVERY_TIMEOUT (2s), which counts instead',
+  ]);
 });
 
 test('an id that is a mapping is a problem at its place, whatever is in it', () => {

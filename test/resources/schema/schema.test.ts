@@ -56,6 +56,7 @@ test('every field of the documented example is understood', () => {
     maxInFlight: 16,
     topic: 'dedicated',
     partitions: 6,
+    retry: { on: [409, 410], giveUpOn: [503], window: '30m', timeout: '3s' },
   };
   assert.deepEqual(parseResource(full), { resource: { ...full, rateLimit: 100 } });
   assert.deepEqual(parseResource(source), { resource: source });
@@ -365,5 +366,39 @@ test("the standard's headers are reserved for destinations that sign by it, and 
   assert.equal(
     onlyIssue({ sharedSecret: 'x', signature: 'standard', idempotencyHeader: 'webhook-id' }),
     'idempotencyHeader: is a header of signature: standard',
+  );
+});
+
+test('rules for retries name each status once, from 400 to 599', () => {
+  const issue = (retry: unknown): string => onlyIssue({ retry });
+  for (const status of [399, 600, 409.5, '409', null])
+    assert.equal(
+      issue({ on: [status] }),
+      'retry.on[0]: must be a status from 400 to 599, such as 409',
+    );
+  assert.equal(issue({ giveUpOn: [503, 503] }), 'retry.giveUpOn[1]: is named twice');
+  assert.equal(issue({ on: [] }), 'retry.on: must not be empty; leave it out for the defaults');
+  assert.equal(
+    issue({ on: [409, 503], giveUpOn: [400, 503] }),
+    'retry.giveUpOn[1]: is in retry.on as well: a status is tried again, or given up',
+  );
+  assert.deepEqual(issuesOf({ ...destination, retry: { on: [401, 503], giveUpOn: [410] } }), []);
+});
+
+test('rules for retries have times that the settings could have', () => {
+  const issue = (retry: unknown): string => onlyIssue({ retry });
+  for (const window of ['999ms', '5h', 'never', 30])
+    assert.match(issue({ window }), /^retry\.window: must be a duration from 1s to 4h, /);
+  for (const timeout of ['99ms', '6s', '3'])
+    assert.match(issue({ timeout }), /^retry\.timeout: must be a duration from 100ms to 5s, /);
+  for (const times of [
+    { window: '1s', timeout: '100ms' },
+    { window: '4h', timeout: '5s' },
+  ])
+    assert.deepEqual(issuesOf({ ...destination, retry: times }), []);
+  assert.match(issue([409]), /^retry: must be a mapping/);
+  assert.match(
+    issue({ giveUp: [503] }),
+    /^retry\.giveUp: is not a known field; did you mean giveUpOn/,
   );
 });

@@ -3,20 +3,21 @@ import { parseDocuments } from '../../../../src/resources/apply/document.ts';
 import { parseDesired } from '../../../../src/resources/apply/desired.ts';
 import { parseResource } from '../../../../src/resources/schema/schema.ts';
 import { PreparedDestination } from '../../../../src/delivery/prepared-destination.ts';
+import { exampleBounds } from '../../../resources/examples.ts';
 import type { Target } from '../engine/target.ts';
 
 const variables = {
   environment: { TOKEN: 't0ken: {"a"}', EMPTY: '' },
   settings: new Set(['SECRET_KEY']),
 };
-const bounds = { deliveryMaxInFlight: 64, audienceFilesDir: '/data' };
+const bounds = { ...exampleBounds, deliveryMaxInFlight: 64, audienceFilesDir: '/data' };
 
 /** The first byte: YAML or JSON. */
 export const target: Target = {
   about:
     'resource files as people write them: problems with file, line and a reason, or resources that the schema takes again',
   seeds: [
-    `Ykind: Source\nid: shop\nname: Web shop\nwriteKeys: [wk_shop]\n---\nkind: Destination\nid: crm\nname: CRM\nsources: [shop]\nsharedSecret: \${TOKEN}\nwebhooks:\n  - url: https://crm.example.com/a?b\n    headers: { X-Token: "\${TOKEN}" }\nrateLimit: 100/s\n`,
+    `Ykind: Source\nid: shop\nname: Web shop\nwriteKeys: [wk_shop]\n---\nkind: Destination\nid: crm\nname: CRM\nsources: [shop]\nsharedSecret: \${TOKEN}\nwebhooks:\n  - url: https://crm.example.com/a?b\n    headers: { X-Token: "\${TOKEN}" }\nrateLimit: 100/s\nretry: {on: [409, 410], giveUpOn: [503], window: 30m, timeout: 3s}\n`,
     'Y- &a {kind: Source, id: a, name: A, writeKeys: [k]}\n- <<: *a\n- *a\n',
     "Ykind: Audience\nid: a\nname: A\nsource: shop\nmembers:\n  sql: select id from '/data/a.csv'\nlimits: {maxRemoved: 5}\n",
     'Ykind: ComputedTrait\nid: ltv\nname: L\nsource: shop\nvalues: {file: ltv.parquet, userId: id, value: total}\n',
