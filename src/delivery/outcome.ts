@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import type { AnswerRule } from '../event/attempt-line.ts';
 import { shortened } from '../event/last-answer.ts';
 import { longestRetryAfterMs } from './http/retry-after.ts';
 import type { KeptAnswer } from './kept-answer.ts';
@@ -24,6 +25,8 @@ export interface Retryable {
   readonly retryAfterMs?: number;
   readonly status?: number;
   readonly answer?: KeptAnswer;
+  /** The rule of the destination that the answer met, in the place of the default. */
+  readonly rule?: AnswerRule;
   /** The try failed before there was a connection: nobody answered, or there was no route. */
   readonly unreached?: true;
   /** Nothing came back by a connection that was kept, so whether anybody can be reached is not known. */
@@ -36,7 +39,11 @@ export interface Permanent {
   readonly detail: string;
   readonly status?: number;
   readonly answer?: KeptAnswer;
+  readonly rule?: AnswerRule;
 }
+
+/** The rule for each status for which the destination has one. */
+export type AnswerRules = ReadonlyMap<number, AnswerRule>;
 
 /** The words for a try in messages and in the topic `attempts`. */
 export const outcomeNames: Readonly<Record<Outcome['kind'], 'delivered' | 'failed' | 'refused'>> = {
@@ -54,6 +61,7 @@ export const requestFailures = [
   'status-410',
   'status-425',
   'status-429',
+  'status-retry-on',
   'connection',
   'dns',
   'tls',
@@ -133,22 +141,26 @@ export const endlessInterim: Permanent = Object.freeze({
  * The outcome of a complete answer.
  * @param retryAfter the header's value, or its values, if any
  * @param answer what is kept of it, if it is no success
+ * @param rules those of the destination, if it has any
  */
 export function outcomeOfStatus(
   status: number,
   retryAfter: string | readonly string[] | undefined,
   nowMs: number,
   answer?: KeptAnswer,
+  rules?: AnswerRules,
 ): Outcome {
   if (status >= 200 && status < 300) return deliveredWith(status);
-  const cause = retryCauseOfStatus(status);
-  const detail = `answered ${status}`;
+  const rule = rules?.get(status);
+  const cause = rule === 'retry.giveUpOn' ? undefined : retryCauseOfStatus(status, rule);
+  const detail = rule === undefined ? `answered ${status}` : `answered ${status} (${rule})`;
   const said = answer === undefined ? { status } : { status, answer };
-  if (cause === undefined) return { kind: 'permanent', reason: `http-${status}`, detail, ...said };
+  const by = rule === undefined ? said : { ...said, rule };
+  if (cause === undefined) return { kind: 'permanent', reason: `http-${status}`, detail, ...by };
   const retryAfterMs = longestRetryAfterMs(retryAfter, nowMs);
   return retryAfterMs === undefined
-    ? { kind: 'retryable', cause, detail, ...said }
-    : { kind: 'retryable', cause, detail, retryAfterMs, ...said };
+    ? { kind: 'retryable', cause, detail, ...by }
+    : { kind: 'retryable', cause, detail, retryAfterMs, ...by };
 }
 
 /**
@@ -157,12 +169,13 @@ export function outcomeOfStatus(
  */
 const aboutEndpoint: ReadonlySet<number> = new Set([401, 403, 404, 405, 407]);
 
-function retryCauseOfStatus(status: number): RetryCause | undefined {
+function retryCauseOfStatus(status: number, rule: 'retry.on' | undefined): RetryCause | undefined {
   if (status === 408 || status === 410 || status === 425 || status === 429)
     return `status-${status}`;
   if (aboutEndpoint.has(status)) return 'status-4xx';
   if (status >= 500 && status < 600) return 'status-5xx';
-  return status >= 300 && status < 500 ? undefined : 'other';
+  if (status < 300 || status >= 500) return 'other';
+  return rule === undefined ? undefined : 'status-retry-on';
 }
 
 /** The code of our own errors about names. */
@@ -341,13 +354,14 @@ export function worse(a: Outcome | undefined, b: Outcome): Outcome {
   const [more, less] = tellsMore(b, a) ? [b, a] : [a, b];
   const retryAfterMs = Math.min(more.retryAfterMs ?? 0, less.retryAfterMs ?? 0);
   if ((more.retryAfterMs ?? 0) === retryAfterMs) return more;
-  const { kind, cause, detail, status, answer } = more;
+  const { kind, cause, detail, status, answer, rule } = more;
   return {
     kind,
     cause,
     detail,
     ...(status === undefined ? {} : { status }),
     ...(answer === undefined ? {} : { answer }),
+    ...(rule === undefined ? {} : { rule }),
   };
 }
 
@@ -364,8 +378,8 @@ function weight({ cause, unreached }: Retryable): number {
 }
 
 /**
- * The condition of the endpoint that an outcome shows: a refusal of the event shows that it is alive, a local shortage shows
- * nothing.
+ * The condition of the endpoint that an outcome shows: a refusal of the event shows that it is alive, also where the
+ * destination wants it tried again; a local shortage shows nothing.
  */
 export function conditionShownBy(outcome: Outcome): EndpointCondition {
   if (outcome.kind !== 'retryable') return 'up';
@@ -382,6 +396,7 @@ export function conditionShownBy(outcome: Outcome): EndpointCondition {
     case 'status-408':
     case 'status-425':
     case 'status-429':
+    case 'status-retry-on':
       return 'up';
     case 'local':
     case 'cut-off':

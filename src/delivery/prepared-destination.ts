@@ -2,8 +2,11 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { getDomain } from 'tldts';
 import { loopHeader, loopMark } from '../event/headers.ts';
-import type { Destination, Webhook } from '../resources/resource.ts';
+import { parseDuration } from '../duration.ts';
+import type { AnswerRule } from '../event/attempt-line.ts';
+import type { Destination, RetryRules, Webhook } from '../resources/resource.ts';
 import { shownUrl } from '../resources/schema/texts.ts';
+import type { AnswerRules } from './outcome.ts';
 import { Signer } from './signer.ts';
 
 const fixedHeaders = [
@@ -26,18 +29,24 @@ export interface PreparedEndpoint {
   readonly publicUrl: string;
   /** The group of hosts that are likely to fail together; see `providerOf`. */
   readonly provider: string;
+  /** Undefined where its destination has none. */
+  readonly answerRules: AnswerRules | undefined;
 }
 
 /** The data for sending that follows from one version of a destination. */
 export class PreparedDestination {
   readonly destination: Destination;
   readonly endpoints: readonly PreparedEndpoint[];
+  /** The time for retries; undefined: that of the settings. */
+  readonly retryWindowMs: number | undefined;
   readonly #signer: Signer;
 
   constructor(destination: Destination) {
     this.destination = destination;
-    const { webhooks, secretUrl = false } = destination;
-    this.endpoints = webhooks.map((webhook) => prepareEndpoint(webhook, secretUrl));
+    const { webhooks, retry = {} } = destination;
+    const answerRules = answerRulesOf(retry);
+    this.retryWindowMs = retry.window === undefined ? undefined : parseDuration(retry.window);
+    this.endpoints = webhooks.map((each) => prepareEndpoint(each, destination, answerRules));
     this.#signer = new Signer(destination);
   }
 
@@ -56,7 +65,20 @@ export class PreparedDestination {
   }
 }
 
-function prepareEndpoint(webhook: Webhook, isUrlSecret: boolean): PreparedEndpoint {
+/** Looked up for answers that are no success. */
+function answerRulesOf({ on = [], giveUpOn = [] }: RetryRules): AnswerRules | undefined {
+  if (on.length + giveUpOn.length === 0) return undefined;
+  return new Map<number, AnswerRule>([
+    ...on.map((status) => [status, 'retry.on'] as const),
+    ...giveUpOn.map((status) => [status, 'retry.giveUpOn'] as const),
+  ]);
+}
+
+function prepareEndpoint(
+  webhook: Webhook,
+  { secretUrl = false }: Destination,
+  answerRules: AnswerRules | undefined,
+): PreparedEndpoint {
   const url = new URL(webhook.url);
   const headers = [...fixedHeaders];
   // What an endpoint says to an error is kept and shown as it comes.
@@ -68,8 +90,9 @@ function prepareEndpoint(webhook: Webhook, isUrlSecret: boolean): PreparedEndpoi
     origin: url.origin,
     path: url.pathname + url.search,
     headers,
-    publicUrl: isUrlSecret ? shownUrl(webhook.url) : url.origin + url.pathname,
+    publicUrl: secretUrl ? shownUrl(webhook.url) : url.origin + url.pathname,
     provider: providerOf(url.hostname),
+    answerRules,
   };
 }
 

@@ -14,6 +14,11 @@ export interface RetryPolicy {
   readonly spillAfterMs: number;
 }
 
+/** The policy for a destination that has a window of its own: the shorter one counts. */
+export function within(policy: RetryPolicy, windowMs: number | undefined): RetryPolicy {
+  return windowMs === undefined || windowMs >= policy.windowMs ? policy : { ...policy, windowMs };
+}
+
 /** Time, chance and settings. */
 export interface Circumstances {
   readonly nowMs: number;
@@ -23,13 +28,12 @@ export interface Circumstances {
   readonly reachability: Pick<Reachability, 'cutOffMs'>;
 }
 
-/** The circumstances at this moment. */
-export function circumstances({
-  clock,
-  random,
-  policy,
-  reachability,
-}: Omit<Circumstances, 'nowMs'> & { readonly clock: Clock }): Circumstances {
+/** The circumstances at this moment, for a destination with this policy. */
+export function circumstances(
+  context: Omit<Circumstances, 'nowMs'> & { readonly clock: Clock },
+  policy: RetryPolicy = context.policy,
+): Circumstances {
+  const { clock, random, reachability } = context;
   return { nowMs: clock.now(), random, policy, reachability };
 }
 

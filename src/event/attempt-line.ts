@@ -5,6 +5,9 @@ import type { WithUid } from './uid.ts';
 export const keptAttempts = ['all', 'failures', 'off'] as const;
 export type KeptAttempts = (typeof keptAttempts)[number];
 
+/** The fields of a destination by which an answer can be judged, in the place of the default. */
+export type AnswerRule = 'retry.on' | 'retry.giveUpOn';
+
 /**
  * A line of the topic `attempts`: what has happened to one event on its way to one destination. A record
  * holds many lines; fields without a value are left out. Times are ISO 8601, in UTC. Its JSON Schema is
@@ -62,6 +65,8 @@ export interface AttemptEnded extends OfEvent {
   /** Headers of that answer that help people, by lower-case name. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly retryAfterMs?: number;
+  /** The field of the destination that decided; absent: the answer had its default meaning. */
+  readonly rule?: AnswerRule;
 }
 
 /** It waits in a retry topic: `retry` after an attempt that failed, `deferred` without one. */

@@ -90,6 +90,6 @@ export function untriedText(cause: string, attempts: number, last: LastAnswer | 
 /** `last answer 500 "upstream timeout"`, or why there was none. */
 export function lastText({ detail, body }: LastAnswer): string {
   const said = body === undefined || body === '' ? '' : ` "${body}"`;
-  const status = /^answered (\d{3})$/.exec(detail)?.[1];
+  const status = /^answered (\d{3}(?: \(.*\))?)$/.exec(detail)?.[1];
   return status === undefined ? `last attempt: ${detail}` : `last answer ${status}${said}`;
 }

@@ -7,7 +7,7 @@ import { isOf, type Identity, type WithUid } from '../event/uid.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Config } from '../resources/config/config.ts';
 import { hookDestinationId, nameOfDestination } from '../resources/notice-hook.ts';
-import type { NoticeHook } from '../resources/resource.ts';
+import type { Destination, NoticeHook } from '../resources/resource.ts';
 import { pauseRecord } from '../resources/pauses/pause.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import { composeNotice, hookRecord, type Subject } from './compose.ts';
@@ -113,7 +113,7 @@ export class Watcher {
           : {
               sinceMs: Date.parse(view.since),
               isItsOwn: view.state !== 'unreadable',
-              isGone: isOfResource(id) && view.urls.length > 0 && view.urls.every(isGone),
+              isGone: isOfResource(id) && isGone(view.urls, destination?.retry),
             },
       deliveredMs: reports.deliveredMs(identity),
       disableAfterMs: this.#disableAfterMs(destination?.disableAfter),
@@ -193,9 +193,17 @@ function isOfResource(id: string): boolean {
   return nameOfDestination(id).kind === 'Destination';
 }
 
-/** The last answer of a URL that fails says that it takes no more events. */
-function isGone({ lastAnswer, failingSince }: UrlStatus): boolean {
-  return failingSince !== undefined && lastAnswer?.status === goneStatus;
+/**
+ * Each URL fails, and its last answer says that it takes no more events. Where a rule of the destination is for that
+ * answer, it has the meaning that the rule gives it.
+ */
+function isGone(urls: readonly UrlStatus[], retry: Destination['retry'] = {}): boolean {
+  const { on = [], giveUpOn = [] } = retry;
+  if (urls.length === 0 || on.includes(goneStatus) || giveUpOn.includes(goneStatus)) return false;
+  return urls.every(
+    ({ lastAnswer, failingSince }) =>
+      failingSince !== undefined && lastAnswer?.status === goneStatus,
+  );
 }
 
 /** A failing hook gets no notices about itself. */

@@ -173,6 +173,24 @@ test('an event that is put off behind a breaker, one of a deleted user, and one 
   assert.ok(written.lines().some((line) => line.kind === 'bundle-deferred' && line.events > 1));
 });
 
+test('an answer that a rule of the destination was for says which', async () => {
+  const { world, written } = scene();
+  world.addDestination('crm', { retry: { on: [409], giveUpOn: [503] } });
+  const answers = [409, 503].map((status) => failsWith(status));
+  world.answer = () => answers.shift() ?? answerOk;
+  world.publish('crm');
+  await world.clock.pass(minuteMs);
+  const attempts = written.lines().flatMap((line) => (line.kind === 'attempt' ? [line] : []));
+  assert.deepEqual(
+    attempts.map(({ rule }) => rule),
+    ['retry.on', 'retry.giveUpOn'],
+  );
+  assert.deepEqual(attempts.map(describeLine), [
+    'attempt 1 failed: answered 409 (retry.on) in 20 ms',
+    'attempt 2 refused: answered 503 (retry.giveUpOn) in 20 ms',
+  ]);
+});
+
 test('lines of one user and destination are in one partition, many in a record', async () => {
   const { world, written } = scene();
   for (let n = 0; n < 400; n++) world.publish('crm', `u${n % 20}`);

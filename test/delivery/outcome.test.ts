@@ -11,7 +11,7 @@ import {
   unreachedInTime,
   worse,
 } from '../../src/delivery/outcome.ts';
-import type { Outcome } from '../../src/delivery/outcome.ts';
+import type { AnswerRules, Outcome } from '../../src/delivery/outcome.ts';
 import { parseRetryAfterMs } from '../../src/delivery/http/retry-after.ts';
 
 const nowMs = Date.UTC(1994, 10, 6, 8, 49, 30);
@@ -86,6 +86,41 @@ describe('outcomes', () => {
     }
     const short = new Error('x'.repeat(300));
     assert.partialDeepStrictEqual(outcomeOfError(short, 'reached'), { detail: short.message });
+  });
+
+  test('of rules are final or tried again as the destination says, whatever the default', () => {
+    const ofAny = fc.constantFrom(400, 401, 404, 408, 409, 410, 422, 425, 429, 500, 503, 599);
+    const statuses = fc.uniqueArray(ofAny, { maxLength: 4 });
+    fc.assert(
+      fc.property(
+        statuses,
+        statuses,
+        fc.oneof(ofAny, fc.constantFrom(200, 301)),
+        (on, giveUpOn, status) => {
+          const rules: AnswerRules = new Map([
+            ...giveUpOn.map((each) => [each, 'retry.giveUpOn'] as const),
+            ...on.map((each) => [each, 'retry.on'] as const),
+          ]);
+          const usual = outcomeOfStatus(status, '60', nowMs);
+          const outcome = outcomeOfStatus(status, '60', nowMs, undefined, rules);
+          const rule = rules.get(status);
+          if (rule === undefined) {
+            assert.deepEqual(outcome, usual);
+            return;
+          }
+          assert.equal(outcome.kind, rule === 'retry.on' ? 'retryable' : 'permanent');
+          assert.partialDeepStrictEqual(outcome, {
+            status,
+            rule,
+            detail: `answered ${status} (${rule})`,
+          });
+          // What is final shows that somebody is there, with rules and without.
+          const isAlive = usual.kind !== 'retryable' || rule === 'retry.giveUpOn';
+          assert.equal(conditionShownBy(outcome), isAlive ? 'up' : conditionShownBy(usual));
+          if (outcome.kind === 'retryable') assert.equal(outcome.retryAfterMs, 60_000);
+        },
+      ),
+    );
   });
 
   test('of several URLs keep what the endpoint said whose outcome counts', () => {

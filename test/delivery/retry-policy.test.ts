@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from '../harness/fast-check.ts';
-import { planDeferral, planRetry, wantedBreakerDelayMs } from '../../src/delivery/retry-policy.ts';
+import {
+  planDeferral,
+  planRetry,
+  wantedBreakerDelayMs,
+  within,
+} from '../../src/delivery/retry-policy.ts';
 import type { Circumstances, DeferralCause } from '../../src/delivery/retry-policy.ts';
 import { defaultPolicy, hourMs, minuteMs } from './simulated-world.ts';
 
@@ -13,6 +18,8 @@ const now = (random: () => number): Circumstances => ({
   policy: defaultPolicy,
   reachability: { cutOffMs: () => 0 },
 });
+/** A destination's own, which may be as short as one that leaves no time for a retry. */
+const ownWindow = fc.option(fc.integer({ min: 1_000, max: 4 * hourMs }), { nil: undefined });
 const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
 describe('a retry', () => {
@@ -101,20 +108,49 @@ describe('a retry', () => {
         fc.integer({ min: 1, max: 30 }),
         fc.integer({ min: 0, max: 4 * hourMs }),
         fc.integer({ min: 0, max: 8 * hourMs }),
+        ownWindow,
         chance,
-        (attempts, leftMs, retryAfterMs, random) => {
+        (attempts, leftMs, retryAfterMs, windowMs, random) => {
           const deadlineMs = nowMs + leftMs;
           const state = { attempts, deadlineMs };
-          const plan = planRetry(
-            state,
-            retryAfterMs,
-            now(() => random),
-          );
+          const circumstances = { ...now(() => random), policy: within(defaultPolicy, windowMs) };
+          const plan = planRetry(state, retryAfterMs, circumstances);
           if (plan.kind === 'later') assert.ok(plan.dueMs <= deadlineMs);
           else assert.ok(leftMs < 13_000, 'gives up only where not even the shortest tier fits');
         },
       ),
     );
+  });
+});
+
+describe('a window of its own', () => {
+  test('ends the retries of an event whose clock starts, if it is shorter than that of the settings', () => {
+    const settings = fc.integer({ min: minuteMs, max: 4 * hourMs });
+    const causes = fc.constantFrom<DeferralCause>('breaker', 'retry-after');
+    fc.assert(
+      fc.property(ownWindow, settings, causes, chance, (windowMs, settingMs, cause, random) => {
+        const policy = within({ ...defaultPolicy, windowMs: settingMs }, windowMs);
+        const circumstances = { ...now(() => random), policy };
+        const endMs = nowMs + Math.min(windowMs ?? settingMs, settingMs);
+        for (const plan of [
+          planRetry({ attempts: 1 }, 0, circumstances),
+          planDeferral({ attempts: 0 }, cause, minuteMs, nowMs, circumstances),
+        ])
+          if (plan.kind === 'later') {
+            assert.equal(plan.deadlineMs, endMs);
+            assert.ok(plan.dueMs <= endMs);
+          } else assert.ok(endMs - nowMs < 13_000, 'no time for even the shortest tier');
+      }),
+    );
+  });
+
+  test('that has changed since does not move an end that is set', () => {
+    const deadlineMs = nowMs + hourMs;
+    for (const windowMs of [minuteMs, 4 * hourMs]) {
+      const circumstances = { ...now(middle), policy: within(defaultPolicy, windowMs) };
+      const plan = planRetry({ attempts: 2, deadlineMs }, 0, circumstances);
+      assert.equal(plan.kind === 'later' && plan.deadlineMs, deadlineMs);
+    }
   });
 });
 

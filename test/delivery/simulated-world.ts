@@ -46,6 +46,8 @@ export const defaultPolicy: RetryPolicy = {
 export interface Answer {
   readonly outcome: Outcome;
   readonly afterMs: number;
+  /** Of its `Retry-After`, for destinations with rules of their own. */
+  readonly retryAfterMs?: number | undefined;
 }
 
 /** What says to which partition a record goes. */
@@ -447,7 +449,9 @@ export class SimulatedWorld {
     this.mostInFlight.set(url, Math.max(inFlight, this.mostInFlight.get(url) ?? 0));
     this.#inFlightAtAll += 1;
     this.mostInFlightAtAll = Math.max(this.mostInFlightAtAll, this.#inFlightAtAll);
-    const { outcome, afterMs } = this.answer(url, sending, nowMs);
+    const answer = this.answer(url, sending, nowMs);
+    const { afterMs } = answer;
+    const outcome = judged(answer, endpoint);
     this.clock.after(afterMs, () => {
       this.#inFlightAtAll -= 1;
       this.#inFlight.set(url, (this.#inFlight.get(url) ?? 0) - 1);
@@ -475,6 +479,12 @@ export class SimulatedWorld {
   }
 }
 
+/** As the destination's rules for answers have it. */
+function judged({ outcome, retryAfterMs }: Answer, { answerRules }: PreparedEndpoint): Outcome {
+  if (outcome.status === undefined || answerRules === undefined) return outcome;
+  return outcomeOfStatus(outcome.status, seconds(retryAfterMs), 0, undefined, answerRules);
+}
+
 /** Of its only event, or of all that it bundles; a bundle's due time is theirs. */
 function envelopesOf({ headers, value }: OutgoingRecord): Envelope[] {
   const header = Buffer.from(headers?.[envelopeHeader] ?? '');
@@ -493,6 +503,10 @@ function envelopesOf({ headers, value }: OutgoingRecord): Envelope[] {
 export const answerOk: Answer = { outcome: { kind: 'delivered' }, afterMs: 20 };
 
 export function failsWith(status: number, retryAfterMs?: number): Answer {
-  const retryAfter = retryAfterMs === undefined ? undefined : String(retryAfterMs / 1_000);
-  return { outcome: outcomeOfStatus(status, retryAfter, 0), afterMs: 20 };
+  const outcome = outcomeOfStatus(status, seconds(retryAfterMs), 0);
+  return { outcome, afterMs: 20, retryAfterMs };
+}
+
+function seconds(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : String(ms / 1_000);
 }

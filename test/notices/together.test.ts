@@ -8,6 +8,7 @@ import { NoticeEvents } from '../../src/notices/events.ts';
 import { Watcher } from '../../src/notices/watcher.ts';
 import { WorkerReports } from '../../src/notices/worker-reports.ts';
 import { silentLogger } from '../../src/ops/log.ts';
+import type { Destination } from '../../src/resources/resource.ts';
 import { Pauses } from '../../src/resources/pauses/pauses.ts';
 
 const minuteMs = 60_000;
@@ -21,6 +22,12 @@ const nothing = {
   perMinute: { delivered: 0, failed: 0 },
 };
 
+interface Looked {
+  readonly hooked: Record<string, Notice[]>;
+  readonly remembered: string[];
+  readonly paused: string[];
+}
+
 /** A deployment with two hooks, one of which may be among those that fail. */
 class Scene {
   readonly #reports = new WorkerReports();
@@ -28,6 +35,7 @@ class Scene {
   readonly #watcher: Watcher;
   /** Of all destinations. */
   uid: string | undefined;
+  readonly destinations = new Map<string, Pick<Destination, 'enabled' | 'retry'>>();
 
   constructor() {
     const hook = { kind: 'NoticeHook', name: 'Operators', url: 'https://a.example', headers: {} };
@@ -35,7 +43,7 @@ class Scene {
     this.#watcher = new Watcher({
       config: {
         offset: 1,
-        destination: () => undefined,
+        destination: (id) => this.destinations.get(id) as Destination | undefined,
         isUnreadable: () => true,
         uidOf: () => this.uid,
         isFresh: () => true,
@@ -53,9 +61,11 @@ class Scene {
     });
   }
 
-  fails(destination: string, sinceMs: number): void {
+  fails(destination: string, sinceMs: number, status?: number): void {
     const since = new Date(sinceMs).toISOString();
-    const said = { ...nothing, destination, uid: this.uid, state: 'failing', since, urls: [] };
+    const lastAnswer = { at: since, outcome: 'failed', status };
+    const urls = status === undefined ? [] : [{ breaker: 'open', failingSince: since, lastAnswer }];
+    const said = { ...nothing, destination, uid: this.uid, state: 'failing', since, urls };
     this.#reports.put(statusKey('w', destination), Buffer.from(JSON.stringify(said)));
   }
 
@@ -66,8 +76,8 @@ class Scene {
     this.#reports.put(statusKey('w', destination), Buffer.from(JSON.stringify(said)));
   }
 
-  /** What the hooks get, and the keys of what the topic remembers. */
-  async look(atMs: number): Promise<{ hooked: Record<string, Notice[]>; remembered: string[] }> {
+  /** What the hooks get, the keys of what the topic remembers, and what is paused. */
+  async look(atMs: number): Promise<Looked> {
     this.#written.length = 0;
     await this.#watcher.look(this.#reports, atMs);
     const hooked: Record<string, Notice[]> = {};
@@ -79,7 +89,10 @@ class Scene {
     const remembered = this.#written.flatMap(({ topic, key }) =>
       topic === 'notices' ? [String(key)] : [],
     );
-    return { hooked, remembered };
+    const paused = this.#written.flatMap(({ topic, key }) =>
+      topic === 'pauses' ? [String(key)] : [],
+    );
+    return { hooked, remembered, paused };
   }
 }
 
@@ -150,4 +163,20 @@ test('nothing is told of a destination for what an earlier one of its id did', a
   assert.deepEqual(await toldAt(atMs + 2 * minuteMs), [undefined, []]);
   scene.fails('crm', atMs + 3 * minuteMs);
   assert.deepEqual(await toldAt(atMs + 19 * minuteMs), [[['failing', 'present']], ['crm']]);
+});
+
+test('an endpoint that answers 410 is paused, unless its destination has a rule for that answer', async () => {
+  const scene = new Scene();
+  const rules = {
+    gone: undefined,
+    other: { on: [409] },
+    on: { on: [410] },
+    up: { giveUpOn: [410] },
+  };
+  for (const [id, retry] of Object.entries(rules)) {
+    scene.destinations.set(id, { enabled: true, ...(retry === undefined ? {} : { retry }) });
+    scene.fails(id, startMs, 410);
+  }
+  const { paused } = await scene.look(startMs + 1_000);
+  assert.deepEqual(paused.toSorted(), ['gone', 'other']);
 });

@@ -45,6 +45,7 @@ const phrases: readonly (readonly [RegExp, string])[] = [
   [/\baddress-refused\b/, 'the address is not allowed'],
   [/\bnot-http\b/, 'no HTTP came back'],
   [/\bdestination-(disabled|deleted)\b/, 'the destination was $1'],
+  [/ \(retry\.(?:on|giveUpOn)\)/, ''],
   [/ in its own topic\b/, ''],
   [/, packed with \d+ others\b/, ''],
   [/\bits breaker is open\b/, 'the endpoint has failed too often'],

@@ -37,7 +37,7 @@ const veiledFields: ReadonlySet<string> = new Set(['seq', 'place', 'next']);
 const texts: ReadonlySet<string> = new Set(['detail', 'what']);
 
 /** Of operators alone. */
-const leftOut: ReadonlySet<string> = new Set(['resource']);
+const leftOut: ReadonlySet<string> = new Set(['resource', 'rule']);
 
 function isDocument(route: string): boolean {
   return route === '/openapi.json' || route === '/session';

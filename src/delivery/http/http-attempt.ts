@@ -5,7 +5,7 @@ import type { Caller, Connector } from './connector.ts';
 import type { Deadlines, Timed } from './deadlines.ts';
 import type { Occupant } from './origin-connections.ts';
 import { answeredStatus } from './undici-parser.ts';
-import { toldHeadersOf } from '../kept-answer.ts';
+import { toldHeadersOf, type KeptAnswer } from '../kept-answer.ts';
 import {
   deliveredDespite,
   deliveredWith,
@@ -213,12 +213,15 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     if (this.#isTaken) return deliveredWith(status);
     const headers = this.#headers;
     const nowMs = this.#context.clock.now();
-    if (headers === undefined) return outcomeOfStatus(status, undefined, nowMs);
-    return outcomeOfStatus(status, headers['retry-after'], nowMs, {
+    const { answerRules } = this.endpoint;
+    if (headers === undefined)
+      return outcomeOfStatus(status, undefined, nowMs, undefined, answerRules);
+    const answer: KeptAnswer = {
       ...(this.#kept === undefined ? {} : { body: this.#kept }),
       isCut: this.#kept !== undefined && this.#readBytes > this.#kept.length,
       headers: toldHeadersOf(headers),
-    });
+    };
+    return outcomeOfStatus(status, headers['retry-after'], nowMs, answer, answerRules);
   }
 
   /** Copied, because a chunk is a slice of what was read from the socket, and would keep all of it. */

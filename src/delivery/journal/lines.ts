@@ -33,12 +33,13 @@ export function attemptLine(
     `,"tookMs":${Math.round(tookMs)}`;
   if (outcome.kind === 'delivered')
     return `${head}${outcome.detail === undefined ? '' : `,"detail":${quote(outcome.detail)}`}}\n`;
-  const { detail, answer } = outcome;
+  const { detail, answer, rule } = outcome;
   const retryAfterMs = outcome.kind === 'retryable' ? outcome.retryAfterMs : undefined;
   return (
     `${head},"cause":"${outcomeLabel(outcome)}","detail":${quote(detail)}` +
     (answer === undefined ? '' : answerFields(answer)) +
-    (retryAfterMs === undefined ? '}\n' : `,"retryAfterMs":${retryAfterMs}}\n`)
+    (retryAfterMs === undefined ? '' : `,"retryAfterMs":${retryAfterMs}`) +
+    (rule === undefined ? '}\n' : `,"rule":"${rule}"}\n`)
   );
 }
 

@@ -1,7 +1,7 @@
 import type { Destination } from '../../resources/resource.ts';
 import type { Bundle } from '../bundle/bundle.ts';
 import type { Claim, Job } from '../job.ts';
-import { circumstances, isShortOfTime } from '../retry-policy.ts';
+import { isShortOfTime, type Circumstances } from '../retry-policy.ts';
 import { decide, decideOnBundle, isEnding } from '../verdict.ts';
 import { deferralOf } from './deferral.ts';
 import type { Deferral, LaneView, Prospects } from './deferral.ts';
@@ -22,7 +22,11 @@ export interface AdmissionDeps {
   readonly rate: LaneRate;
   readonly slots: LaneSlots;
   readonly pace: Pace;
-  readonly lane: { readonly destination: Destination; readonly isSlowRefused: boolean };
+  readonly lane: {
+    readonly destination: Destination;
+    readonly circumstances: Circumstances;
+    readonly isSlowRefused: boolean;
+  };
 }
 
 /**
@@ -73,12 +77,12 @@ export class Admission {
 
   /** Puts the whole bundle off, if each of its events would be put off. */
   putOff(bundle: Bundle): boolean {
-    const { context } = this.#deps;
+    const { context, lane } = this.#deps;
     const deferral = this.#deferralOfBundle(bundle.claim, bundle.header.destinationId);
     const verdict =
       deferral === undefined
         ? undefined
-        : decideOnBundle(bundle.header, deferral, circumstances(context));
+        : decideOnBundle(bundle.header, deferral, lane.circumstances);
     if (verdict === undefined) return false;
     context.disposal.deferBundle(bundle, verdict);
     return true;
@@ -133,17 +137,17 @@ export class Admission {
   }
 
   #isShortOfTime(job: Job): boolean {
-    const { context, waiting } = this.#deps;
+    const { lane, waiting } = this.#deps;
     const { deadlineMs } = job;
     if (deadlineMs === undefined) return false;
-    return isShortOfTime(deadlineMs, this.#turnMs(waiting.aheadOf(job)), circumstances(context));
+    return isShortOfTime(deadlineMs, this.#turnMs(waiting.aheadOf(job)), lane.circumstances);
   }
 
   #judge(job: Job, kind: 'offer' | 'review'): void {
     const { context, rate, waiting } = this.#deps;
     const lane = this.#view(job.hasReturned);
     const prospects = this.#prospectsOf(job, lane);
-    const verdict = decide(job, { kind, lane, prospects }, circumstances(context));
+    const verdict = decide(job, { kind, lane, prospects }, this.#deps.lane.circumstances);
     if (isEnding(verdict)) {
       if (verdict.kind === 'put-off' && verdict.cause === 'rate-limit')
         rate.reserve(prospects.rateTurnMs);

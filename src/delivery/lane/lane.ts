@@ -14,7 +14,7 @@ import { LaneSlots, maxInFlightOf } from './slots.ts';
 import { skipped, worse } from '../outcome.ts';
 import type { Outcome, Retryable } from '../outcome.ts';
 import { PreparedDestination } from '../prepared-destination.ts';
-import { circumstances } from '../retry-policy.ts';
+import { circumstances, within, type Circumstances, type RetryPolicy } from '../retry-policy.ts';
 import { decide, isEnding } from '../verdict.ts';
 import type { Happened, Over } from '../verdict.ts';
 import type { SlotTaker } from './slot-pool.ts';
@@ -32,6 +32,7 @@ export class Lane implements SlotTaker {
   readonly hold: LaneHold;
   readonly rate: LaneRate;
   #prepared: PreparedDestination;
+  #policy: RetryPolicy;
   line: Set<SlotTaker> | undefined = undefined;
   isSlow = false;
   /** The time of the last tick that found the lane in use, by the steady clock. */
@@ -68,6 +69,7 @@ export class Lane implements SlotTaker {
       },
     });
     this.#prepared = new PreparedDestination(destination);
+    this.#policy = within(context.policy, this.#prepared.retryWindowMs);
     this.endpoints.update(this.#prepared);
     this.#slots = new LaneSlots(maxInFlightOf(destination, context));
     this.#admission = new Admission({
@@ -85,6 +87,11 @@ export class Lane implements SlotTaker {
 
   get destination(): Destination {
     return this.#prepared.destination;
+  }
+
+  /** Now, with the destination's own policy. */
+  get circumstances(): Circumstances {
+    return circumstances(this.#context, this.#policy);
   }
 
   get inFlight(): number {
@@ -163,6 +170,7 @@ export class Lane implements SlotTaker {
   update(destination: Destination): void {
     const former = this.endpoints.all;
     this.#prepared = new PreparedDestination(destination);
+    this.#policy = within(this.#context.policy, this.#prepared.retryWindowMs);
     this.endpoints.update(this.#prepared);
     const isElsewhere = this.endpoints.all !== former;
     if (isElsewhere) this.hold.end();
@@ -396,9 +404,8 @@ export class Lane implements SlotTaker {
   #holdFor(outcome: Retryable): void {
     const forMs = wishedMs(outcome);
     if (forMs === 0) return;
-    const { clock, policy } = this.#context;
-    if (!this.hold.isOn) this.#slots.throttled(clock.steadyNow());
-    if (this.hold.extend(Math.min(forMs, policy.windowMs))) this.#admission.review();
+    if (!this.hold.isOn) this.#slots.throttled(this.#context.clock.steadyNow());
+    if (this.hold.extend(Math.min(forMs, this.#policy.windowMs))) this.#admission.review();
   }
 
   #judgeSpeed(): void {
@@ -410,7 +417,7 @@ export class Lane implements SlotTaker {
 
   /** @returns whether the job has ended */
   #settle(job: Job, happened: Happened): boolean {
-    const verdict = decide(job, happened, circumstances(this.#context));
+    const verdict = decide(job, happened, this.circumstances);
     if (!isEnding(verdict)) return false;
     this.#context.disposal.carryOut(job, verdict);
     return true;

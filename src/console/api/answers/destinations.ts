@@ -180,6 +180,11 @@ export const attemptRow: z.ZodType<AttemptRow> = named<AttemptRow>(
       isAnswerCut: maybe(z.literal(true).describe('The body went on.')),
       headers: maybe(z.record(z.string(), z.string())),
       retryAfterMs: maybe(ms),
+      rule: maybe(
+        z
+          .enum(['retry.on', 'retry.giveUpOn'])
+          .describe('By which field of the destination it was judged; absent: by default.'),
+      ),
     }),
     z.object({
       ...eventFields,

@@ -52,9 +52,10 @@ export function inWords(status: number | undefined, detail: string | undefined):
   if (status === undefined) return printable(plain(detail ?? 'no answer'));
   const meaning = meanings[status];
   const word = status >= 200 && status < 300 ? `${status} OK` : `${status} ${meaning ?? ''}`;
-  const says =
-    detail === undefined || detail === `answered ${status}` ? '' : `, ${printable(detail)}`;
-  return `${word.trim()}${says}`;
+  // The rest says by which rule of the destination it was judged.
+  const [isAnswer, rest = ''] = /^answered \d+(.*)$/s.exec(detail ?? '') ?? [];
+  const says = isAnswer === undefined && detail !== undefined ? `, ${detail}` : rest;
+  return `${word.trim()}${printable(says)}`;
 }
 
 const codes: Readonly<Record<string, string>> = {
