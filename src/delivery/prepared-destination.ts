@@ -31,6 +31,8 @@ export interface PreparedEndpoint {
   readonly provider: string;
   /** Undefined where its destination has none. */
   readonly answerRules: AnswerRules | undefined;
+  /** The time of one whole attempt; undefined: that of the settings. */
+  readonly timeoutMs: number | undefined;
 }
 
 /** The data for sending that follows from one version of a destination. */
@@ -45,7 +47,7 @@ export class PreparedDestination {
     this.destination = destination;
     const { webhooks, retry = {} } = destination;
     const answerRules = answerRulesOf(retry);
-    this.retryWindowMs = retry.window === undefined ? undefined : parseDuration(retry.window);
+    this.retryWindowMs = parseDuration(retry.window ?? '');
     this.endpoints = webhooks.map((each) => prepareEndpoint(each, destination, answerRules));
     this.#signer = new Signer(destination);
   }
@@ -76,7 +78,7 @@ function answerRulesOf({ on = [], giveUpOn = [] }: RetryRules): AnswerRules | un
 
 function prepareEndpoint(
   webhook: Webhook,
-  { secretUrl = false }: Destination,
+  { secretUrl = false, retry = {} }: Destination,
   answerRules: AnswerRules | undefined,
 ): PreparedEndpoint {
   const url = new URL(webhook.url);
@@ -93,6 +95,7 @@ function prepareEndpoint(
     publicUrl: secretUrl ? shownUrl(webhook.url) : url.origin + url.pathname,
     provider: providerOf(url.hostname),
     answerRules,
+    timeoutMs: parseDuration(retry.timeout ?? ''),
   };
 }
 

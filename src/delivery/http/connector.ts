@@ -26,6 +26,8 @@ export interface ConnectorOptions {
 export interface Caller {
   /** The TCP connection was accepted; TLS may still be missing. */
   isReached: boolean;
+  /** The time for the whole of it. */
+  readonly timeoutMs: number;
 }
 
 type Callback = buildConnector.Callback;
@@ -96,7 +98,8 @@ export class Connector {
   }
 
   readonly connect: buildConnector.connector = (target, callback) => {
-    const { guard, timeoutMs, clock } = this.#options;
+    const { guard, clock } = this.#options;
+    const { timeoutMs } = this.caller ?? this.#options;
     const { hostname: host, protocol } = target;
     if (isIP(host) !== 0 && !guard.allows(host)) {
       process.nextTick(() => {

@@ -12,31 +12,31 @@ export interface Timed {
 const granularityMs = 20;
 
 /**
- * One timer for all deadlines that have the same length: those of attempts, and those of idle connections.
+ * One timer for all deadlines that have the same length, such as those of attempts.
  * Items end in the order in which they start, so a linked list does the work of a timer wheel: adding and
  * removing cost two assignments, and nothing is allocated.
  */
 export class Deadlines {
   readonly #clock: SteadyClock;
-  readonly #timeoutMs: number;
+  readonly timeoutMs: number;
   #first: Timed | undefined;
   #last: Timed | undefined;
   #timer: Timer | undefined;
 
   constructor(clock: SteadyClock, timeoutMs: number) {
     this.#clock = clock;
-    this.#timeoutMs = timeoutMs;
+    this.timeoutMs = timeoutMs;
   }
 
   /** @param nowMs by the steady clock */
   add(timed: Timed, nowMs: number): void {
-    timed.deadlineMs = nowMs + this.#timeoutMs;
+    timed.deadlineMs = nowMs + this.timeoutMs;
     timed.earlier = this.#last;
     timed.later = undefined;
     if (this.#last === undefined) this.#first = timed;
     else this.#last.later = timed;
     this.#last = timed;
-    this.#timer ??= this.#clock.after(this.#timeoutMs, this.#expire);
+    this.#timer ??= this.#clock.after(this.timeoutMs, this.#expire);
   }
 
   /** Must be called once for each `add`, unless the deadline has passed. */
@@ -67,6 +67,28 @@ export class Deadlines {
     const leftMs = Math.max(this.#first.deadlineMs - nowMs, granularityMs);
     this.#timer = this.#clock.after(leftMs, this.#expire);
   };
+}
+
+/** A list for each length of deadlines, made when the first one of that length is asked for. */
+export class DeadlinesByLength {
+  readonly #clock: SteadyClock;
+  readonly #lists = new Map<number, Deadlines>();
+
+  constructor(clock: SteadyClock) {
+    this.#clock = clock;
+  }
+
+  of(timeoutMs: number): Deadlines {
+    const known = this.#lists.get(timeoutMs);
+    if (known !== undefined) return known;
+    const list = new Deadlines(this.#clock, timeoutMs);
+    this.#lists.set(timeoutMs, list);
+    return list;
+  }
+
+  close(): void {
+    for (const list of this.#lists.values()) list.close();
+  }
 }
 
 /**

@@ -34,10 +34,11 @@ type Headers = Record<string, string | string[] | undefined>;
 /** The sender, as its attempts see it. */
 export interface AttemptContext {
   readonly clock: SteadyClock;
-  readonly deadlines: Deadlines;
   readonly connector: Connector;
   /** The most bytes that are kept of the body of an answer that is no success. */
   readonly keptAnswerBytes: number;
+  /** The deadlines of attempts at this endpoint, which all have the same length. */
+  deadlinesOf(endpoint: PreparedEndpoint): Deadlines;
   /** Sends the request once more, on a new connection. */
   sendAgain(attempt: HttpAttempt): void;
 }
@@ -59,6 +60,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   later: Timed | undefined = undefined;
   readonly #endpointIndex: number;
   readonly #context: AttemptContext;
+  readonly #deadlines: Deadlines;
   readonly #startedMs: number;
   #controller: Dispatcher.DispatchController | undefined = undefined;
   #isFirstOnConnection = false;
@@ -86,7 +88,8 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     this.#endpointIndex = endpointIndex;
     this.#context = context;
     this.#startedMs = context.clock.steadyNow();
-    context.deadlines.add(this, this.#startedMs);
+    this.#deadlines = context.deadlinesOf(endpoint);
+    this.#deadlines.add(this, this.#startedMs);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -135,6 +138,10 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     if (!this.#finish()) return;
     this.#answered = this.#outcome();
     this.#answeredAfterMs = this.#tookMs();
+  }
+
+  get timeoutMs(): number {
+    return this.#deadlines.timeoutMs;
   }
 
   get mayFollow(): boolean {
@@ -242,7 +249,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   /** @returns false if the outcome is known already */
   #finish(): boolean {
     if (this.#settled) return false;
-    this.#context.deadlines.remove(this);
+    this.#deadlines.remove(this);
     this.#settled = true;
     return true;
   }

@@ -3,7 +3,7 @@ import type { SteadyClock } from '../../ops/clock.ts';
 import { AddressGuard } from './address-guard.ts';
 import { Connector } from './connector.ts';
 import type { ConnectorOptions } from './connector.ts';
-import { Deadlines, unhurried } from './deadlines.ts';
+import { DeadlinesByLength, unhurried, type Deadlines } from './deadlines.ts';
 import { HttpAttempt } from './http-attempt.ts';
 import type { AttemptContext } from './http-attempt.ts';
 import { longestIdleMs } from './idle-connections.ts';
@@ -30,7 +30,9 @@ export interface HttpSenderOptions extends ConnectorOptions {
  */
 export class HttpSender implements Sender, AttemptContext {
   readonly clock: SteadyClock;
-  readonly deadlines: Deadlines;
+  /** Those of destinations without a timeout of their own. */
+  readonly #deadlines: Deadlines;
+  readonly #byLength: DeadlinesByLength;
   readonly connector: Connector;
   readonly keptAnswerBytes: number;
   readonly #kept: OriginConnections;
@@ -39,8 +41,9 @@ export class HttpSender implements Sender, AttemptContext {
   constructor(options: HttpSenderOptions) {
     const { timeoutMs, clock } = options;
     this.clock = clock;
-    this.deadlines = new Deadlines(unhurried(clock), timeoutMs);
-    this.connector = new Connector(options, this.deadlines);
+    this.#byLength = new DeadlinesByLength(unhurried(clock));
+    this.#deadlines = this.#byLength.of(timeoutMs);
+    this.connector = new Connector(options, this.#deadlines);
     this.keptAnswerBytes = options.keptAnswerBytes ?? keptAnswerBytes.usual;
     const common = {
       allowH2: false,
@@ -64,12 +67,17 @@ export class HttpSender implements Sender, AttemptContext {
     this.#dispatch(this.#kept, new HttpAttempt(sending, endpoint, endpointIndex, this));
   }
 
+  deadlinesOf({ timeoutMs }: PreparedEndpoint): Deadlines {
+    const isOwn = timeoutMs !== undefined && timeoutMs < this.#deadlines.timeoutMs;
+    return isOwn ? this.#byLength.of(timeoutMs) : this.#deadlines;
+  }
+
   sendAgain(attempt: HttpAttempt): void {
     this.#dispatch(this.#single, attempt);
   }
 
   async close(): Promise<void> {
-    this.deadlines.close();
+    this.#byLength.close();
     this.connector.close();
     await Promise.all([this.#kept.destroy(), this.#single.destroy()]);
   }

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { errors } from 'undici';
 import type { SteadyClock } from '../../ops/clock.ts';
-import { Deadlines } from './deadlines.ts';
-import type { Timed } from './deadlines.ts';
+import { DeadlinesByLength } from './deadlines.ts';
+import type { Deadlines, Timed } from './deadlines.ts';
 import type { ParsedConnection } from './undici-parser.ts';
 
 /** Short enough to notice that a name has moved, and so long that new connections cost almost nothing. */
@@ -33,17 +33,18 @@ const longStepMs = 30_000;
  */
 export class IdleConnections {
   readonly clock: SteadyClock;
-  /** A list for each time that connections are kept. */
-  readonly #lists = new Map<number, Deadlines>();
+  /** By the time that connections are kept. */
+  readonly #lists: DeadlinesByLength;
   #long = 0;
   readonly #longByOrigin = new Map<string, number>();
 
   constructor(clock: SteadyClock) {
     this.clock = clock;
+    this.#lists = new DeadlinesByLength(clock);
   }
 
   close(): void {
-    for (const list of this.#lists.values()) list.close();
+    this.#lists.close();
   }
 
   /** @returns whether the connection is one of the few that are kept for minutes */
@@ -65,12 +66,7 @@ export class IdleConnections {
 
   listFor(keptMs: number): Deadlines {
     const stepMs = keptMs < 2 * longStepMs ? secondMs : longStepMs;
-    const delayMs = Math.max(1, Math.floor(keptMs / stepMs)) * stepMs;
-    const known = this.#lists.get(delayMs);
-    if (known !== undefined) return known;
-    const list = new Deadlines(this.clock, delayMs);
-    this.#lists.set(delayMs, list);
-    return list;
+    return this.#lists.of(Math.max(1, Math.floor(keptMs / stepMs)) * stepMs);
   }
 }
 

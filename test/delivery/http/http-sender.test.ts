@@ -117,6 +117,34 @@ test('an answer that came in time counts, though the process was held up until a
   assert.equal((await result).verdict, 'delivered');
 });
 
+test("a destination's own timeout ends its attempts, and those of no other", async () => {
+  const reached = Promise.withResolvers<undefined>();
+  let requests = 0;
+  const url = await http(() => {
+    requests += 1;
+    if (requests === 3) reached.resolve(undefined);
+  });
+  const clock = new SimulatedClock();
+  const sender = createSender({ clock });
+  const ended: string[] = [];
+  const timeouts = { quick: '100ms', late: '5s', usual: undefined };
+  const all = Object.entries(timeouts).map(async ([name, timeout]) => {
+    const retry = timeout === undefined ? {} : { timeout };
+    const { verdict, tookMs } = await post(url, { sender, destination: { retry } });
+    ended.push(`${name} ${verdict} ${tookMs}`);
+  });
+  await reached.promise;
+  await clock.pass(timeoutMs - 1);
+  await delay(0);
+  assert.deepEqual(ended, ['quick retryable: timeout 100']);
+  await clock.pass(1);
+  await Promise.all(all);
+  assert.deepEqual(ended.slice(1).toSorted(), [
+    `late retryable: timeout ${timeoutMs}`,
+    `usual retryable: timeout ${timeoutMs}`,
+  ]);
+});
+
 /** Sends to a URL, and says when there is an outcome, and which. */
 function send(sender: HttpSender, webhook: Webhook, settled: (outcome: Outcome) => void): void {
   const [endpoint] = new PreparedDestination({
