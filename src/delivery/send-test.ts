@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { buildBody } from '../event/body.ts';
+import { bodyMakerOf } from '../event/body-shape.ts';
 import type { Call } from '../event/call.ts';
 import type { Destination } from '../resources/resource.ts';
 import { openSender, type SenderSettings } from './http/http-sender.ts';
@@ -44,12 +44,12 @@ export async function sendTest(
 }
 
 /** @param timestamp ISO 8601 */
-export function testEvent({ payload }: Destination, timestamp: string): TestMessage {
+export function testEvent(destination: Destination, timestamp: string): TestMessage {
   const messageId = `test-${randomUUID()}`;
   const userId = 'postrider-test';
   const event = 'Postrider Test';
   const properties = { test: true };
   const fields = { type: 'track', messageId, userId, event, properties, timestamp };
   const call: Call = { type: 'track', messageId, userId, timestamp, fields };
-  return { messageId, body: buildBody(call, payload) };
+  return { messageId, body: bodyMakerOf(destination).build(call) };
 }

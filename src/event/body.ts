@@ -11,7 +11,12 @@ export type Payload = 'standard' | 'full';
  * resolved ones, at the end where the call had none.
  */
 export function buildBody(call: Call, payload: Payload): string {
-  return JSON.stringify(payload === 'full' ? fullShape(call) : standardShape(call));
+  return JSON.stringify(payloadOf(call, payload));
+}
+
+/** The body before it is written: it has a key with an undefined value where nothing is written. */
+export function payloadOf(call: Call, payload: Payload): Readonly<Record<string, unknown>> {
+  return payload === 'full' ? fullShape(call) : standardShape(call);
 }
 
 /**
@@ -24,7 +29,7 @@ export function buildDeleteBody(userId: string, timestamp: string): string {
 
 // In every shape a key whose value is undefined is left out by JSON.stringify.
 
-function fullShape(call: Call): object {
+function fullShape(call: Call): Readonly<Record<string, unknown>> {
   return {
     ...call.fields,
     messageId: call.messageId,
@@ -33,7 +38,7 @@ function fullShape(call: Call): object {
   };
 }
 
-function standardShape(call: Call): object {
+function standardShape(call: Call): Readonly<Record<string, unknown>> {
   const { type, userId, timestamp, fields } = call;
   const anonymousId = userId === undefined ? call.anonymousId : undefined;
   const context = fields['context'] ?? undefined;

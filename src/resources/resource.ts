@@ -1,3 +1,4 @@
+import type { BodyShape } from '../event/body-shape.ts';
 import type { CallType } from '../event/call.ts';
 import type { WithUid } from '../event/uid.ts';
 
@@ -67,6 +68,8 @@ export interface Destination extends WithUid {
   /** The names of track calls to deliver; all without it. Other call types are not affected. */
   readonly eventNames?: readonly string[];
   readonly payload: 'standard' | 'full';
+  /** The shape of its bodies; the payload as it is without it. */
+  readonly body?: BodyShape;
   /** A header that carries the message id. Differs from every configured header. */
   readonly idempotencyHeader?: string;
   /** Events per second over the whole deployment; may be a fraction (`30/m` is 0.5). */

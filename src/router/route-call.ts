@@ -1,4 +1,4 @@
-import { buildBody, type Payload } from '../event/body.ts';
+import { bodyMakerOf, type BodyMaker } from '../event/body-shape.ts';
 import type { Call } from '../event/call.ts';
 import { textOf } from '../event/check-call.ts';
 import {
@@ -58,7 +58,7 @@ export class Routes {
 
   /**
    * One record for each enabled destination of its source that wants the call, all with the same body
-   * unless they differ in `payload`.
+   * unless they differ in `payload` or `body`.
    */
   route(read: ReadCall, source: Source): OutgoingRecord[] {
     const records: OutgoingRecord[] = [];
@@ -74,7 +74,7 @@ export class Routes {
         partitionKey: outlet.partitionKey,
         elsewhereAfterMs: outlet.elsewhereAfterMs,
         key: Buffer.from(deliveryKey(destination.id, user)),
-        value: bodies.of(destination.payload),
+        value: bodies.of(outlet.body),
         headers: { [envelopeHeader]: this.#envelope(read, source, destination) },
       });
     }
@@ -124,20 +124,36 @@ export class Routes {
   }
 }
 
-/** Each body is built at its first use, and once. */
+/** The bodies of one call. Each is built at its first use, and once for all destinations that get the same. */
 class Bodies {
   readonly #call: Call;
   #standard: Buffer | undefined;
   #full: Buffer | undefined;
+  #shaped: Map<string, Buffer> | undefined;
 
   constructor(call: Call) {
     this.#call = call;
   }
 
-  of(payload: Payload): Buffer {
-    return payload === 'full'
-      ? (this.#full ??= Buffer.from(buildBody(this.#call, 'full')))
-      : (this.#standard ??= Buffer.from(buildBody(this.#call, 'standard')));
+  of(maker: BodyMaker): Buffer {
+    if (maker.shapeId !== undefined) return this.#shapedBy(maker, maker.shapeId);
+    return maker.payload === 'full'
+      ? (this.#full ??= this.#build(maker))
+      : (this.#standard ??= this.#build(maker));
+  }
+
+  #shapedBy(maker: BodyMaker, shapeId: string): Buffer {
+    this.#shaped ??= new Map();
+    let body = this.#shaped.get(shapeId);
+    if (body === undefined) {
+      body = this.#build(maker);
+      this.#shaped.set(shapeId, body);
+    }
+    return body;
+  }
+
+  #build(maker: BodyMaker): Buffer {
+    return Buffer.from(maker.build(this.#call));
   }
 }
 
@@ -154,6 +170,7 @@ interface Outlet {
   readonly elsewhereAfterMs: number | undefined;
   /** See `partitionKeyOf`. */
   readonly partitionKey: string | undefined;
+  readonly body: BodyMaker;
   /** By the destination's own rules; undefined: it wants the call. */
   unwanted(call: Call): Unwanted | undefined;
 }
@@ -179,6 +196,7 @@ function createOutlet(destination: RoutedDestination, topics: DeliveryTopics): O
     topic: isDedicated ? topics.dedicated(id) : topics.shared,
     elsewhereAfterMs: isDedicated ? dedicatedPatienceMs : undefined,
     partitionKey: partitionKeyOf(destination),
+    body: bodyMakerOf(destination),
     unwanted: ({ type, fields }) => {
       if (events?.has(type) === false) return 'events';
       return type === 'track' && names?.has(fields['event']) === false ? 'event-names' : undefined;

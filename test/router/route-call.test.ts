@@ -134,6 +134,22 @@ test('destinations with the same payload share one body, and full bodies have no
   assert.equal(Object.hasOwn(JSON.parse(String(c)) as object, 'writeKey'), false);
 });
 
+test('destinations of equal shape share one body, each other shape has its own', () => {
+  const template = { text: '{{event}} by {{userId}}' };
+  const records = route(
+    incoming(order),
+    exampleDestination({ id: 'a', body: { template } }),
+    exampleDestination({ id: 'b', body: { template: { ...template } }, payload: 'full' }),
+    exampleDestination({ id: 'c', body: { pick: ['event'] } }),
+    exampleDestination({ id: 'd' }),
+  );
+  const [a, b, c, d] = records.map(({ value }) => value);
+  assert.equal(String(a), '{"text":"Order Completed by u1"}');
+  assert.equal(a, b);
+  assert.equal(String(c), '{"event":"Order Completed"}');
+  assert.match(String(d), /^\{"version":1,/);
+});
+
 test('a destination gets nothing while it is disabled', () => {
   const records = route(
     incoming(order),

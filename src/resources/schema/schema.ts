@@ -8,6 +8,7 @@ import {
   computedTraitSchema,
   limitFields,
 } from './audience-schema.ts';
+import { bodyShape, bodyShapeFields, refuseImpossiblePaths } from './body-schema.ts';
 import { hintAmong } from '../../near.ts';
 import {
   headerNameProblem,
@@ -130,6 +131,7 @@ const destination = z.strictObject({
   events: z.exactOptional(notEmpty(distinct(z.enum(callTypes)))),
   eventNames: z.exactOptional(notEmpty(distinct(z.string()))),
   payload: z.enum(['standard', 'full']).default('standard'),
+  body: z.exactOptional(bodyShape),
   idempotencyHeader: z.exactOptional(headerName),
   rateLimit: z.exactOptional(rate),
   maxInFlight: z.exactOptional(count),
@@ -170,6 +172,7 @@ const schemas: Readonly<Record<ResourceKind, z.ZodType<Resource>>> = {
     })
     .transform(withoutEmptySecret)
     .superRefine(refuseUnusableSignature)
+    .superRefine(refuseImpossiblePaths)
     .transform(withoutDefaultSignature),
   Audience: audienceSchema,
   ComputedTrait: computedTraitSchema,
@@ -253,8 +256,10 @@ const fields: Readonly<Record<ResourceKind, readonly string[]>> = {
 
 function fieldsAt(path: readonly PropertyKey[], kind: ResourceKind): readonly string[] {
   if (path.length === 0) return fields[kind];
-  if (path[0] === 'retry') return retryFields;
-  return path[0] === 'limits' ? limitFields : Object.keys(webhook.shape);
+  const [field] = path;
+  if (field === 'retry') return retryFields;
+  if (field === 'body') return bodyShapeFields;
+  return field === 'limits' ? limitFields : Object.keys(webhook.shape);
 }
 
 function deepFreeze<T>(value: T): T {

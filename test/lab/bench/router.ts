@@ -6,6 +6,7 @@ import { silentLogger } from '../../../src/ops/log.ts';
 import { compare } from './compare.ts';
 import { runMeasured, type BenchResult, type Measurement } from './measure.ts';
 import { copiesPerCall, loadTopology, type RouterLoad } from './router-load.ts';
+import { benchTemplate } from './template.ts';
 
 export interface RouterBenchOptions {
   readonly brokers: readonly string[];
@@ -17,11 +18,14 @@ export interface RouterBenchOptions {
   readonly log?: (line: string) => void;
 }
 
-/** Deliveries per CPU second of the router at one call to three destinations, as a share of each bare loop's. */
+/**
+ * Deliveries per CPU second of the router at one call to three destinations, as a share of each bare loop's; and what
+ * a shaped body costs.
+ */
 export async function benchRouter(options: RouterBenchOptions): Promise<BenchResult[]> {
   const { prefix, rounds = 5, calls = 60_000, log = () => undefined } = options;
   const total = calls * copiesPerCall;
-  return withRouterLoad({ ...options, calls, warmUp: total / 4 }, (run) =>
+  const compared = await withRouterLoad({ ...options, calls, warmUp: total / 4 }, (run) =>
     compare({
       name: 'router, 1 call to 3 destinations: deliveries',
       rounds,
@@ -37,6 +41,7 @@ export async function benchRouter(options: RouterBenchOptions): Promise<BenchRes
       log,
     }),
   );
+  return [...compared, benchTemplate(callOf(0, 'user-0'))];
 }
 
 type RunScript = (
