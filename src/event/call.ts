@@ -24,3 +24,23 @@ export interface Call {
    */
   readonly fields: Readonly<Record<string, unknown>>;
 }
+
+/** The fields of a call that are text on each call that has them. */
+export const textFields: readonly string[] = [
+  'type',
+  'messageId',
+  'userId',
+  'anonymousId',
+  'groupId',
+  'previousId',
+  'event',
+  'timestamp',
+];
+
+/** Every field that a sender may mean something by, whatever the type of the call is. */
+export const callFields: readonly string[] = [
+  ...textFields,
+  ...['writeKey', 'properties', 'traits', 'context', 'integrations', 'name', 'category'],
+  ...['originalTimestamp', 'sentAt', 'receivedAt', 'version', 'channel'],
+  ...['options', 'metadata', '_metadata'],
+];

@@ -1,3 +1,4 @@
+import { compileFilter, firstUnmet, tellUnmet } from '../event/filter.ts';
 import { quote } from '../event/read-json.ts';
 import type { WithUid } from '../event/uid.ts';
 import type { ConfigMoment } from '../resources/config/config-history.ts';
@@ -74,7 +75,7 @@ const shownNames = 5;
 function explain(
   unwanted: Unwanted,
   { call }: ReadCall,
-  { events = [], eventNames = [] }: Destination,
+  { events = [], eventNames = [], filter = {} }: Destination,
 ): string {
   switch (unwanted) {
     case 'integrations':
@@ -88,6 +89,10 @@ function explain(
       const more = eventNames.length - shownNames;
       const name = String(call.fields['event']);
       return `its eventNames are ${names}${more > 0 ? ` and ${more} more` : ''}; this is ${quote(name)}`;
+    }
+    case 'filter': {
+      const unmet = firstUnmet(compileFilter(filter), call);
+      return unmet === undefined ? '' : tellUnmet(unmet);
     }
   }
 }

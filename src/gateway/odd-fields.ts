@@ -1,3 +1,4 @@
+import { callFields } from '../event/call.ts';
 import type { JsonObject } from '../event/read-json.ts';
 import { almost } from '../near.ts';
 import { isObject } from './read-request.ts';
@@ -15,16 +16,8 @@ export interface Oddity {
 
 const objects = ['properties', 'traits', 'context', 'integrations'] as const;
 
-/**
- * Fields of all call types: a field of another type is no mistake. Fields that only the gateway sets are left
- * out.
- */
-const known: ReadonlySet<string> = new Set([
-  ...['type', 'messageId', 'userId', 'anonymousId', 'groupId', 'previousId', 'writeKey'],
-  ...['event', 'name', 'category', 'version', 'channel', 'options', 'metadata', '_metadata'],
-  ...['timestamp', 'originalTimestamp', 'sentAt', 'receivedAt'],
-  ...objects,
-]);
+/** Also fields of other call types, which are no mistakes. */
+const known: ReadonlySet<string> = new Set(callFields);
 
 /** Senders use the same few names in all their calls. */
 const mostRemembered = 1_000;

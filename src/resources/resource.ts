@@ -1,5 +1,6 @@
 import type { BodyShape } from '../event/body-shape.ts';
 import type { CallType } from '../event/call.ts';
+import type { Filter } from '../event/filter.ts';
 import type { WithUid } from '../event/uid.ts';
 
 /** A source of calls, identified by any of its write keys. */
@@ -65,8 +66,13 @@ export interface Destination extends WithUid {
   readonly secretUrl?: boolean;
   /** The call types to deliver; all without it. `delete` is always delivered. */
   readonly events?: readonly CallType[];
-  /** The names of track calls to deliver; all without it. Other call types are not affected. */
+  /**
+   * The names of track calls to deliver; all without it. One that ends in `*` stands for all that begin like it.
+   * Other call types are not affected.
+   */
   readonly eventNames?: readonly string[];
+  /** The calls to deliver, by their values; all without it. */
+  readonly filter?: Filter;
   readonly payload: 'standard' | 'full';
   /** The shape of its bodies; the payload as it is without it. */
   readonly body?: BodyShape;

@@ -9,6 +9,7 @@ import {
   userOf,
   type Envelope,
 } from '../event/envelope.ts';
+import { compileFilter, passes } from '../event/filter.ts';
 import { webhooksEnabled } from '../event/integrations.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Config, RoutedDestination } from '../resources/config/config.ts';
@@ -158,7 +159,7 @@ class Bodies {
 }
 
 /** The rule by which a destination does not get a call. */
-export type Unwanted = 'integrations' | 'audience' | 'events' | 'event-names';
+export type Unwanted = 'integrations' | 'audience' | 'events' | 'event-names' | 'filter';
 
 /** The part of a destination that the router needs, looked up in constant time. */
 interface Outlet {
@@ -189,17 +190,26 @@ const dedicatedPatienceMs = 15_000;
 function createOutlet(destination: RoutedDestination, topics: DeliveryTopics): Outlet {
   const { id, topic } = destination;
   const events = destination.events === undefined ? undefined : new Set<string>(destination.events);
-  const names =
-    destination.eventNames === undefined ? undefined : new Set<unknown>(destination.eventNames);
+  const isNamed = eventNameTest(destination.eventNames);
+  const filter = destination.filter === undefined ? undefined : compileFilter(destination.filter);
   const isDedicated = topic === 'dedicated';
   return {
     topic: isDedicated ? topics.dedicated(id) : topics.shared,
     elsewhereAfterMs: isDedicated ? dedicatedPatienceMs : undefined,
     partitionKey: partitionKeyOf(destination),
     body: bodyMakerOf(destination),
-    unwanted: ({ type, fields }) => {
+    unwanted: (call) => {
+      const { type, fields } = call;
       if (events?.has(type) === false) return 'events';
-      return type === 'track' && names?.has(fields['event']) === false ? 'event-names' : undefined;
+      if (type === 'track' && !isNamed(String(fields['event']))) return 'event-names';
+      return filter === undefined || passes(filter, call) ? undefined : 'filter';
     },
   };
+}
+
+function eventNameTest(eventNames: readonly string[] | undefined): (name: string) => boolean {
+  if (eventNames === undefined) return () => true;
+  const names = new Set(eventNames.filter((name) => !name.endsWith('*')));
+  const prefixes = eventNames.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
+  return (name) => names.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
 }

@@ -68,6 +68,23 @@ test('each destination of the source is told, with the rule by which it does not
   assert.deepEqual([source, all], [undefined, []]);
 });
 
+test('the condition of a filter that did not hold is told with the value that it met', () => {
+  const config = history(
+    [0, shop],
+    [1, destination('acme', { filter: { type: 'track', 'properties.accountId': 'acme' } })],
+    [2, destination('zeta', { filter: { 'properties.accountId': { in: ['zeta'] } } })],
+  );
+  const read = call({ properties: { accountId: 'zeta' } });
+  const { all } = decideAgain(read, config.now(), config.now(), topics);
+  assert.deepEqual(
+    all.map(({ unwanted, detail }) => [unwanted, detail]),
+    [
+      ['filter', 'its filter wants properties.accountId: "acme"; properties.accountId is "zeta"'],
+      [undefined, ''],
+    ],
+  );
+});
+
 test('the configuration is that of then, as far as the topic still has it', () => {
   const before = destination('crm', { events: ['page'] });
   const whole = history([0, shop], [1, before], [2, destination('crm')], [3, destination('new')]);

@@ -171,6 +171,28 @@ test('a destination gets the call types and the event names that it wants', () =
   assert.deepEqual(destinationsOf(route(identify, ...resources)), ['names', 'others', 'users']);
 });
 
+test('a destination gets calls of any type whose values pass its filter', () => {
+  const resources = [
+    exampleDestination({ id: 'acme', filter: { 'context.groupId': 'acme' } }),
+    exampleDestination({ id: 'large', filter: { 'properties.total': { gte: 100 } } }),
+    exampleDestination({ id: 'small', filter: { 'properties.total': { lt: 100 } } }),
+    exampleDestination({ id: 'users', events: ['identify'], filter: { userId: 'u1' } }),
+  ];
+  const call = { ...order, context: { groupId: 'acme' } };
+  assert.deepEqual(destinationsOf(route(incoming(call), ...resources)), ['acme', 'small']);
+  const identify = { type: 'identify', userId: 'u1', writeKey: 'wk_shop' };
+  assert.deepEqual(destinationsOf(route(incoming(identify), ...resources)), ['users']);
+});
+
+test('a name of an event that ends in an asterisk stands for all that begin like it', () => {
+  const names = (...eventNames: string[]): string[] =>
+    destinationsOf(route(incoming(order), exampleDestination({ eventNames })));
+  for (const eventNames of [['Order *'], ['*'], ['Page', 'Order Completed*']])
+    assert.deepEqual(names(...eventNames), ['crm'], eventNames.join());
+  for (const eventNames of [['order *'], ['Order* '], ['Order Completed *'], ['* Completed']])
+    assert.deepEqual(names(...eventNames), [], eventNames.join());
+});
+
 test('integrations of the call can turn every webhook off', () => {
   const call = incoming({ ...order, integrations: { Webhooks: false } });
   assert.deepEqual(route(call, exampleDestination()), []);

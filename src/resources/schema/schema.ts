@@ -9,6 +9,7 @@ import {
   limitFields,
 } from './audience-schema.ts';
 import { bodyShape, bodyShapeFields, refuseImpossiblePaths } from './body-schema.ts';
+import { filter } from './filter-schema.ts';
 import { hintAmong } from '../../near.ts';
 import {
   headerNameProblem,
@@ -130,6 +131,7 @@ const destination = z.strictObject({
   secretUrl: z.exactOptional(z.boolean()),
   events: z.exactOptional(notEmpty(distinct(z.enum(callTypes)))),
   eventNames: z.exactOptional(notEmpty(distinct(z.string()))),
+  filter: z.exactOptional(filter),
   payload: z.enum(['standard', 'full']).default('standard'),
   body: z.exactOptional(bodyShape),
   idempotencyHeader: z.exactOptional(headerName),

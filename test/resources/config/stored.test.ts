@@ -32,6 +32,7 @@ test('a resource comes back from its record as it was, frozen', () => {
     exampleDestination(),
     exampleDestination({ uid: 'aBcdEf-h_012' }),
     exampleDestination({ rateLimit: '100/h', maxInFlight: 3, events: ['page'], sharedSecret: '' }),
+    exampleDestination({ filter: { 'properties.a': null, any: [{ userId: { in: ['u1'] } }] } }),
     exampleAudience({ destinations: ['crm'] }),
     exampleComputedTrait(),
   ]) {
