@@ -20,7 +20,7 @@ export interface Webhook {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What a destination says about attempts that fail, in the place of the defaults. */
+/** A destination's rules about attempts that fail, in the place of the defaults. */
 export interface RetryRules {
   /** Statuses from 400 to 599 that are tried again. */
   readonly on?: readonly number[];

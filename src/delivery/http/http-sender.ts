@@ -30,7 +30,7 @@ export interface HttpSenderOptions extends ConnectorOptions {
  */
 export class HttpSender implements Sender, AttemptContext {
   readonly clock: SteadyClock;
-  /** Those of destinations without a timeout of their own. */
+  /** The deadlines of attempts at destinations without a timeout of their own. */
   readonly #deadlines: Deadlines;
   readonly #byLength: DeadlinesByLength;
   readonly connector: Connector;
