@@ -1,4 +1,5 @@
 import { shortened } from '../event/last-answer.ts';
+import { shownUrl } from '../resources/schema/texts.ts';
 
 /** The part of an answer that is no delivery which is kept, for people. */
 export interface KeptAnswer {
@@ -31,22 +32,46 @@ const toldHeaders = [
 
 const mostValueCharacters = 200;
 
+/** The endpoint whose answer is told. */
+interface Teller {
+  readonly url: string;
+  readonly isUrlSecret: boolean;
+}
+
 export function toldHeadersOf(
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+  teller: Teller,
 ): AnswerHeaders {
   const told: Record<string, string> = {};
   for (const name of toldHeaders) {
     const value = headers[name];
     if (value === undefined) continue;
     const text = typeof value === 'string' ? value : value.join(', ');
-    told[name] = shortened(name === 'location' ? withoutSecrets(text) : text, mostValueCharacters);
+    const shown = name === 'location' ? shownLocation(text, teller) : text;
+    told[name] = shortened(shown, mostValueCharacters);
   }
   return told;
 }
 
-/** Credentials and the query of a URL may be secret, here as in a destination's own. */
-function withoutSecrets(url: string): string {
-  return url.replace(/[?#].*$/s, '?…').replace(/\/\/[^/]*@/, '//');
+/**
+ * The absolute URL that an answer leads to. Its credentials and query may be secret, here as in a destination's own
+ * URL; where that is secret as a whole, so is this one.
+ */
+function shownLocation(location: string, { url, isUrlSecret }: Teller): string {
+  const to = URL.canParse(location, url) ? new URL(location, url) : undefined;
+  if (to === undefined || !/^https?:$/.test(to.protocol)) return '(no URL that could be used)';
+  if (isUrlSecret) return shownUrl(to.href);
+  return to.origin + to.pathname + (to.search === '' ? '' : '?…');
+}
+
+/**
+ * The rest of the sentence `answered 301`, for operators: a redirect is never followed.
+ * @param location as `toldHeadersOf` shows it
+ */
+export function redirectHint(status: number, location: string): string {
+  if (!location.startsWith('http')) return '';
+  const moved = status === 301 || status === 308 ? 'the endpoint moved;' : 'if the endpoint moved,';
+  return `: ${moved} set the webhook's url to ${location}`;
 }
 
 /**

@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net';
 import type { AnswerRule } from '../event/attempt-line.ts';
 import { shortened } from '../event/last-answer.ts';
 import { longestRetryAfterMs } from './http/retry-after.ts';
-import type { KeptAnswer } from './kept-answer.ts';
+import { redirectHint, type KeptAnswer } from './kept-answer.ts';
 
 /** The result of one try at one URL. */
 export type Outcome = Delivered | Failed;
@@ -153,7 +153,7 @@ export function outcomeOfStatus(
   if (status >= 200 && status < 300) return deliveredWith(status);
   const rule = rules?.get(status);
   const cause = rule === 'retry.giveUpOn' ? undefined : retryCauseOfStatus(status, rule);
-  const detail = rule === undefined ? `answered ${status}` : `answered ${status} (${rule})`;
+  const detail = `answered ${status}${meaningOf(status, rule, answer)}`;
   const said = answer === undefined ? { status } : { status, answer };
   const by = rule === undefined ? said : { ...said, rule };
   if (cause === undefined) return { kind: 'permanent', reason: `http-${status}`, detail, ...by };
@@ -161,6 +161,17 @@ export function outcomeOfStatus(
   return retryAfterMs === undefined
     ? { kind: 'retryable', cause, detail, ...by }
     : { kind: 'retryable', cause, detail, retryAfterMs, ...by };
+}
+
+/** The rest of the sentence, where there is more to say than the status. */
+function meaningOf(
+  status: number,
+  rule: AnswerRule | undefined,
+  answer: KeptAnswer | undefined,
+): string {
+  if (rule !== undefined) return ` (${rule})`;
+  const location = status >= 300 && status < 400 ? answer?.headers['location'] : undefined;
+  return location === undefined ? '' : redirectHint(status, location);
 }
 
 /**

@@ -27,6 +27,7 @@ export interface PreparedEndpoint {
   readonly headers: readonly string[];
   /** Without credentials and query, so that logs may show it; of a secret URL, its origin and a hash. */
   readonly publicUrl: string;
+  readonly isUrlSecret: boolean;
   /** The group of hosts that are likely to fail together; see `providerOf`. */
   readonly provider: string;
   /** Undefined where its destination has none. */
@@ -92,6 +93,7 @@ function prepareEndpoint(
     origin: url.origin,
     path: url.pathname + url.search,
     headers,
+    isUrlSecret: secretUrl,
     publicUrl: secretUrl ? shownUrl(webhook.url) : url.origin + url.pathname,
     provider: providerOf(url.hostname),
     answerRules,

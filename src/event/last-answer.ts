@@ -27,7 +27,7 @@ export function lastAnswerOf(
 ): LastAnswer {
   return {
     atMs,
-    detail: detail.slice(0, mostDetailCharacters),
+    detail: shortened(detail, mostDetailCharacters),
     url: url?.slice(0, mostUrlCharacters),
     body: body === undefined ? undefined : beginningOf(body),
     retryAfterMs,

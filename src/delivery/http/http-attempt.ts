@@ -226,7 +226,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     const answer: KeptAnswer = {
       ...(this.#kept === undefined ? {} : { body: this.#kept }),
       isCut: this.#kept !== undefined && this.#readBytes > this.#kept.length,
-      headers: toldHeadersOf(headers),
+      headers: toldHeadersOf(headers, this.endpoint),
     };
     return outcomeOfStatus(status, headers['retry-after'], nowMs, answer, answerRules);
   }

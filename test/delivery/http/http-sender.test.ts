@@ -8,7 +8,7 @@ import type { HttpSender } from '../../../src/delivery/http/http-sender.ts';
 import { bodyText } from '../../../src/delivery/kept-answer.ts';
 import type { Outcome } from '../../../src/delivery/outcome.ts';
 import { PreparedDestination } from '../../../src/delivery/prepared-destination.ts';
-import type { Webhook } from '../../../src/resources/resource.ts';
+import type { Destination, Webhook } from '../../../src/resources/resource.ts';
 import { SimulatedClock } from '../simulated-clock.ts';
 import {
   closeAfterwards,
@@ -243,6 +243,42 @@ test('headers of a refusal are kept that help people, however many, long or odd 
   assert.ok(server?.startsWith('edge \x07') === true && server.endsWith(', behind it'), server);
   assert.equal(realm, `Bearer ${'x'.repeat(192)}…`);
   assert.deepEqual(others, { location: 'https://crm.example/log-in?…', 'x-request-id': 'r-1' });
+});
+
+test('a redirect says where to, without what may be secret, and what to do', async () => {
+  const url = await http((request, response) => {
+    const [status = '', location = ''] = (request.url ?? '').slice(1).split('/at/');
+    response.writeHead(Number(status), { location: decodeURIComponent(location) }).end();
+  });
+  const detailOf = async (
+    status: number,
+    location: string,
+    destination: Partial<Destination> = {},
+  ): Promise<string> => {
+    const path = `${status}/at/${encodeURIComponent(location)}`;
+    const { outcome, verdict } = await post(`${url}/${path}`, { destination });
+    assert.equal(verdict, `dead letter http-${status}`);
+    return outcome.detail?.replaceAll(url, 'http://here') ?? '';
+  };
+  const set = "set the webhook's url to";
+  assert.deepEqual(
+    await Promise.all([
+      detailOf(301, 'https://me:secret@crm.example/v2?token=secret#x'),
+      detailOf(308, '/v2'),
+      detailOf(302, '//login.example/'),
+      detailOf(301, 'https://['),
+      detailOf(301, 'mailto:someone@crm.example'),
+    ]),
+    [
+      `answered 301: the endpoint moved; ${set} https://crm.example/v2?…`,
+      `answered 308: the endpoint moved; ${set} http://here/v2`,
+      `answered 302: if the endpoint moved, ${set} http://login.example/`,
+      'answered 301',
+      'answered 301',
+    ],
+  );
+  const secret = await detailOf(301, 'https://crm.example/s3cret', { secretUrl: true });
+  assert.match(secret, /^answered 301: .* https:\/\/crm\.example\/#[0-9a-f]{8}$/);
 });
 
 test('a request that is on its way when the sender is closed has no outcome', async () => {
