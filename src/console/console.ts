@@ -42,10 +42,10 @@ export interface ConsoleDeps {
   readonly trustedProxies: readonly string[];
   /** 0: any free one. */
   readonly port: number;
-  /** Of the index, which can be deleted at any time. */
+  /** The folder of the index, which can be deleted at any time. */
   readonly dataDir: string;
   readonly bounds?: Bounds;
-  /** What other stages know; the console imports none of these. */
+  /** Functions of other stages, which the console does not import. */
   readonly stages: Pick<RouteDeps, 'saidNow' | 'readBacklog' | 'explain'>;
   /** For what operators may do with dead letters and pauses. */
   readonly services: ServiceAccess;

@@ -15,14 +15,14 @@ const requestOutcomes = ['answered', 'refused', 'failed'] as const;
 /** From what is remembered to a story that is read from Kafka. */
 const requestBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** How the index is now; all zero while its file is made again. */
+/** The state of the index; all zero while its file is made again. */
 export interface IndexFigures {
   readonly isCaughtUp: boolean;
-  /** Of the file. */
+  /** Size of the file. */
   readonly bytes: number;
 }
 
-/** What happens in the console is told here, and shown when it is scraped. */
+/** The console's metrics. */
 export class ConsoleMetrics {
   readonly #indexed = new Map<IndexedKind, number>();
   readonly #requests = new Map<(typeof requestOutcomes)[number], number>();

@@ -5,7 +5,7 @@ import type { Session } from '../api/model.ts';
 import { isMeant } from './meant.ts';
 import { Veil } from './veil.ts';
 
-/** Who may use the console: everything that decides it is asked here, for every request. */
+/** Decides who may use the console. Every request is checked here. */
 export interface Access {
   /** For what customers see of places in topics. */
   readonly veil: Veil;
@@ -18,7 +18,7 @@ export interface Access {
   sessionOf(request: FastifyRequest): Session | undefined;
   /** By the header `Host`: whether the request was meant for this console. */
   allowsHost(host: string | undefined): boolean;
-  /** Of a request that changes something: whether a page of this console, or a program, sends it on purpose. */
+  /** True for a request to change something that a page of this console, or a program, sends on purpose. */
   isMeant(request: FastifyRequest): boolean;
   /** A record of the audit, of whoever wrote it: it may end a session. */
   audited(record: AuditRecord): void;

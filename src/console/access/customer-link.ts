@@ -6,11 +6,11 @@ import { longestLinkMs } from '../../topology.ts';
 import type { LinkRow } from '../api/model.ts';
 import { sha256 } from './signed.ts';
 
-/** Which destination has an id now; undefined: none has. */
+/** Finds the destination that has an id now; undefined if none has. */
 export type IdentityOf = (destinationId: string) => Identity | undefined;
 
 const shortestLinkMs = 60_000;
-/** What somebody who makes a link may say. */
+/** The durations that a link may have, in words. */
 export const linkDurations: string = `from ${formatDuration(shortestLinkMs)} to ${formatDuration(longestLinkMs)}`;
 
 /** Undefined for text that is no duration, or not one of `linkDurations`. */
@@ -24,7 +24,7 @@ export const linkPath = '/l/';
 /** The pages that it leads to, behind its id; `navigation.ts` of the pages knows it too. */
 export const customerPath = '/c/';
 
-/** What a link shows, to whoever has it. */
+/** A link's destination, its end, and the permission to see bodies. */
 export type CustomerLink = Omit<RecordedLink, 'id' | 'sha256'>;
 
 /**
@@ -102,7 +102,7 @@ export class CustomerLinks {
   }
 }
 
-/** Whether the destination that it shows was deleted, also where another one has its id since. */
+/** True once the link's destination was deleted, even if another one has its id since. */
 export function isGone(
   { destination, uid }: Pick<CustomerLink, 'destination' | 'uid'>,
   identityOf: IdentityOf,

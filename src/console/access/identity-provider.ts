@@ -29,11 +29,11 @@ export interface ProviderSettings {
   readonly scope: string;
   /** Asked for at `userinfo` where the ID token does not have it. */
   readonly roleClaim: string;
-  /** Where the provider sends people back to. */
+  /** The URL that the provider sends people back to. */
   readonly callback: string;
 }
 
-/** What has to be known again when somebody comes back; it stays in their browser. */
+/** The state of a log-in that began. It stays in the browser until the person comes back. */
 export interface LogInUnderWay {
   readonly state: string;
   readonly nonce: string;
@@ -69,7 +69,7 @@ export class IdentityProvider {
     this.#log = log;
   }
 
-  /** Whether it can be reached: at start, so that an operator reads of it before anybody has to log in. */
+  /** Asks the provider at start, so that the log tells an operator of a failure before anybody has to log in. */
   async check(): Promise<void> {
     await this.#configuration().catch(() => undefined);
   }
@@ -95,7 +95,7 @@ export class IdentityProvider {
   }
 
   /**
-   * Who has come back.
+   * Ends a log-in.
    * @param query of the callback, with its question mark
    * @throws LogInError
    */
@@ -153,7 +153,7 @@ export class IdentityProvider {
     }
   }
 
-  /** What a provider or a link says in a query is not repeated on a page: anybody can write it. */
+  /** The error for the page does not repeat what the query says, because anybody can write a query. */
   #failure(error: unknown): LogInError {
     const { issuer } = this.#settings;
     const reason = reasonOf(error);
@@ -180,7 +180,7 @@ function isNotValid(error: unknown): boolean {
   return code !== undefined && /^OAUTH_(?:INVALID_RESPONSE|JWT_|PARSE_ERROR|KEY_)/.test(code);
 }
 
-/** As the provider's metadata wish it; without a word of it, what OpenID Connect Core 9 says. */
+/** Authenticates the way that the provider's metadata ask for; by default, the one of OpenID Connect Core 9. */
 function clientAuth(secret: string): ClientAuth {
   const [post, basic] = [ClientSecretPost(secret), ClientSecretBasic(secret)];
   return (server, ...rest) => {

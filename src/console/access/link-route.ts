@@ -11,7 +11,7 @@ interface LinkRouteDeps extends Entrance {
   readonly identityOf: IdentityOf;
 }
 
-/** Whoever has a customer's link gets a session that sees one destination. */
+/** Opening a customer's link begins a session that sees one destination. */
 export function addLinkRoute(
   server: FastifyInstance,
   { cookies, log, clock, identityOf, audit, pages }: LinkRouteDeps,

@@ -11,7 +11,7 @@ import { whoIs } from './sessions.ts';
 import type { SessionCookies } from './session-cookies.ts';
 import type { Tokens } from './tokens.ts';
 
-/** What all routes here work with. */
+/** The parts that all routes before the log-in need. */
 export interface Entrance {
   readonly cookies: SessionCookies;
   readonly log: Logger;

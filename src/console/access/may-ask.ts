@@ -49,7 +49,7 @@ export interface AskedRoute {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** Whether somebody may ask this at all; what of the answer they see, `seenBy` says. */
+/** True if the route may be asked at all. `seenBy` then decides which parts of the answer are shown. */
 export function mayAsk(asking: Asking, { method, route, params }: AskedRoute): boolean {
   switch (ruleOf(method, route)) {
     case undefined:

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { isSame } from './signed.ts';
 
 /**
- * Of a request that changes something: it has a token that only a page of this console can have read, and
+ * True for a request with a token that only a page of this console can have read, if the request also
  * comes from such a page as far as a browser says. Either alone would do.
  */
 export function isMeant(
@@ -15,7 +15,7 @@ export function isMeant(
   return provenance(provenanceOf(request), consoleOrigin) !== 'elsewhere';
 }
 
-/** Where a browser says that a request comes from. */
+/** The headers in which a browser says where a request comes from. */
 interface Provenance {
   readonly origin: string | undefined;
   /** `Sec-Fetch-Site`; not sent to plain http elsewhere than on loopback. */

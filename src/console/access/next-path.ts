@@ -1,7 +1,7 @@
 const base = 'http://console.invalid';
 
 /**
- * Where to go after a log-in: a page of this console, whatever was given.
+ * The page of this console to go to after a log-in, whatever was given.
  * @param given the query's `next`, which anybody can have put into a link
  */
 export function nextPath(given: unknown): string {

@@ -1,7 +1,7 @@
-/** What the identity provider says of somebody. */
+/** The claims that the identity provider makes about a person. */
 export type IdentityClaims = Readonly<Record<string, unknown>>;
 
-/** Which values of which claim give which role. */
+/** The claim, and its values, that give each role. */
 export interface RoleRules {
   /** Its name, or the way to it: `realm_access.roles`. */
   readonly claim: string;
@@ -19,7 +19,7 @@ export function roleOf(
   return values.some((value) => viewers.includes(value)) ? 'viewer' : undefined;
 }
 
-/** Of a claim that is one text or a list of them; none of anything else. */
+/** The texts of a claim that is one text or a list; none for other types. */
 export function claimValues(claims: IdentityClaims, claim: string): readonly string[] {
   // Names may have dots in them, e.g. https://shop.example/roles.
   const found = Object.hasOwn(claims, claim) ? claims[claim] : within(claims, claim.split('.'));
@@ -27,7 +27,7 @@ export function claimValues(claims: IdentityClaims, claim: string): readonly str
   return values.filter((value) => typeof value === 'string');
 }
 
-/** How somebody is called in the pages and in the audit. */
+/** The name of a person in the pages and in the audit. */
 export function personName(claims: IdentityClaims): string {
   const { email, email_verified: isVerified, preferred_username: username, sub } = claims;
   const names = [isVerified === false ? undefined : email, username, sub];

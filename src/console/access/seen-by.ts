@@ -5,7 +5,7 @@ import type { Asking } from './may-ask.ts';
 import type { Veil } from './veil.ts';
 
 /**
- * What of a route's answer the person who asks may see. A customer may see neither the destination's
+ * The part of a route's answer that the session may see. A customer may see neither the destination's
  * configuration, which has URLs with their queries, nor what became of an event elsewhere, nor the numbers of records
  * in topics that others share, nor the addresses of our network in a message.
  * @throws ProblemError 404 for an event that did not go to the customer's destination, as for an unknown one
@@ -16,7 +16,7 @@ export function seenBy(asking: Asking, route: string, answer: unknown, veil: Vei
   return isDocument(route) ? own : veiled(own, veil);
 }
 
-/** What a request of a customer says of places, as it was before it was veiled. */
+/** A customer's query with its places unveiled. */
 export function unveiledQuery(
   query: Readonly<Record<string, unknown>>,
   veil: Veil,
@@ -36,7 +36,7 @@ const places: ReadonlySet<string> = new Set(['after', 'cursor']);
 const veiledFields: ReadonlySet<string> = new Set(['seq', 'place', 'next']);
 const texts: ReadonlySet<string> = new Set(['detail', 'what']);
 
-/** Of operators alone. */
+/** Fields that only staff may see. */
 const leftOut: ReadonlySet<string> = new Set(['resource', 'rule']);
 
 function isDocument(route: string): boolean {

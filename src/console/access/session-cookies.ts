@@ -44,12 +44,12 @@ export class SessionCookies {
     return names.map(read).find((claims) => claims !== undefined);
   }
 
-  /** Of staff. */
+  /** Begins a session of staff. */
   begin(reply: FastifyReply, who: Omit<Claims, 'id' | 'untilMs'>): void {
     this.#begin(reply, who, this.#clock.now() + sessionMs);
   }
 
-  /** Of a customer: it lasts as long as the link. */
+  /** Begins a customer's session, which lasts as long as the link. */
   beginBy(
     { id, destination, untilMs }: Pick<RecordedLink, 'id' | 'destination' | 'untilMs'>,
     { cookies }: Pick<FastifyRequest, 'cookies'>,

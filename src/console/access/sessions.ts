@@ -7,18 +7,18 @@ import { longestLinkMs } from '../../topology.ts';
 import { ProblemError } from '../api/problem.ts';
 import { keyFor, macOf, readSigned, sign } from './signed.ts';
 
-/** What a session's cookie says. */
+/** The content of a session's cookie. */
 export interface Claims {
   readonly id: string;
   readonly untilMs: number;
-  /** How a person is called; of a customer, the destination. */
+  /** The person's name; for a customer, the destination. */
   readonly user: string;
   /** `<issuer> <sub>` of somebody who has logged in with the identity provider. */
   readonly subject?: string | undefined;
   readonly role: 'viewer' | 'operator' | 'customer';
-  /** Of a customer: the id of the link, which says what is shown. */
+  /** The id of a customer's link, which decides what is shown. */
   readonly link?: string | undefined;
-  /** Of somebody with a token: what it is known by, because the token may be taken away. */
+  /** A mark of the token that the session was begun with. Removing the token ends the session. */
   readonly token?: string | undefined;
 }
 
@@ -83,7 +83,7 @@ export class Sessions {
   }
 }
 
-/** How the audit calls somebody: by what cannot be chosen, with the name beside it. */
+/** Identifies a person in the audit: by what nobody can choose, with the name beside it. */
 export function whoIs({ user, subject }: Pick<Claims, 'user' | 'subject'>): {
   readonly user: string;
   readonly name?: string;

@@ -5,7 +5,7 @@ import type { RoleRules } from './role-of.ts';
 
 /** The settings that decide who may use the console. */
 export interface AccessSettings {
-  /** Where the console listens. */
+  /** The address that the console listens on. */
   readonly host: string;
   /** Its public origin. */
   readonly url: string | undefined;

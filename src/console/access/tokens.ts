@@ -6,7 +6,7 @@ import { GuessLimit } from './guess-limit.ts';
 import { keyFor, macOf } from './signed.ts';
 import { findToken, type KnownToken } from './tokens-file.ts';
 
-/** Whose a token is, for people who log in with one and for programs that send one along. */
+/** Finds the owner of a token, for people who log in with one and for programs that send one along. */
 export class Tokens {
   readonly #file: Followed<readonly KnownToken[]>;
   readonly #key: Buffer;
@@ -40,7 +40,7 @@ export class Tokens {
     return undefined;
   }
 
-  /** What a session remembers of the token that it was begun with. */
+  /** The mark of a token, which a session that was begun with it remembers. */
   markOf({ name, sha256 }: KnownToken): string {
     return macOf(this.#key, `${name}.${sha256}`);
   }

@@ -38,11 +38,11 @@ const mostSeldom = 10_000;
 
 const notDone = 'not done: Kafka did not answer in time';
 
-/** Who did what: written before it is done, so that nothing is done that is not written. */
+/** Records who did what. An action is written before it is done, so nothing is done that is not written. */
 export class Audit {
   readonly #deps: AuditDeps;
   readonly #audited: FollowedTable<Audited, undefined>;
-  /** When each was written, the oldest first. */
+  /** The time at which each was last written, the oldest first. */
   readonly #seldom = new Map<string, number>();
 
   private constructor(deps: AuditDeps, audited: FollowedTable<Audited, undefined>) {
@@ -99,7 +99,7 @@ export class Audit {
   }
 
   /**
-   * How something ended that an operator did. However long Kafka is away, it is written when it is back: nobody waits
+   * Records how an operator's action ended. However long Kafka is away, it is written once Kafka is back; nobody waits
    * for it.
    */
   tell(entry: Unwritten, error?: unknown): void {
@@ -107,7 +107,7 @@ export class Audit {
     this.#append(entry, error).catch(() => undefined);
   }
 
-  /** What somebody may do as often as they like: the same is written once an hour. */
+  /** Records an action that is allowed as often as one likes: the same one is written once an hour. */
   tellSeldom(entry: Unwritten): void {
     const key = JSON.stringify(entry);
     const nowMs = this.#deps.clock.now();

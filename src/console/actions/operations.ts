@@ -55,18 +55,18 @@ export interface Operations {
   countCalls(selection: CallChoice): Work;
 }
 
-/** What one URL of a destination made of a test event. */
+/** The answer of one URL of a destination to a test event. */
 export interface TestAnswer {
   readonly url: string;
   readonly outcome: 'delivered' | 'failed' | 'refused';
   readonly status?: number;
   readonly detail?: string;
-  /** How the body of an answer begins that was no success. */
+  /** The beginning of the body, if the answer was no success. */
   readonly answer?: string;
   readonly tookMs: number;
 }
 
-/** Which letters are sent again, and how. */
+/** The choice of records to send again, and how fast. */
 interface Choice {
   readonly reason?: string;
   /** ISO 8601. */
@@ -80,14 +80,14 @@ interface Choice {
   readonly rate?: string;
 }
 
-/** Which dead letters. */
+/** A choice of dead letters. */
 export interface LetterChoice extends Choice {
   readonly destination?: string;
   readonly message?: string;
   readonly user?: string;
 }
 
-/** Which rejected calls. */
+/** A choice of rejected calls. */
 export interface CallChoice extends Choice {
   readonly source?: string;
 }
@@ -104,9 +104,8 @@ export interface Run {
 }
 
 export interface RunEnd {
-  /** What became of the events until now. */
   readonly outcome?: RunOutcome;
-  /** What a person should know besides. */
+  /** A sentence for a person, such as what was left out. */
   readonly detail?: string;
 }
 
@@ -114,7 +113,7 @@ export interface RunEnd {
 const usualRate = 100;
 /** Calls a second: these go through the router again. */
 const usualCallRate = 500;
-/** How long to look what becomes of what was sent. */
+/** A run looks so long what becomes of the events that it sent. */
 const waitMs = 30_000;
 
 /** A page waits for what is answered, and for what is written then. */

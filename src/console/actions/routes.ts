@@ -22,7 +22,7 @@ interface OfDestination {
   readonly id: string;
 }
 
-/** What operators may do. Each is written to the audit before it is done. */
+/** The actions of operators. Each is written to the audit before it is done. */
 export function addActions(api: FastifyInstance, deps: ActionDeps): void {
   addToDestination(api, deps);
   addRedrives(api, deps);
@@ -160,7 +160,7 @@ function refuseAll(choice: LetterChoice & CallChoice, fields: string): void {
   );
 }
 
-/** What was chosen, for the audit. User and message are left out: the audit outlives the deletion of a user. */
+/** The choice in words, for the audit. User and message are left out: the audit outlives the deletion of a user. */
 function chosenText(choice: LetterChoice & CallChoice): { readonly detail?: string } {
   const { user, message, places, again } = choice;
   const texts = (['source', 'reason', 'since', 'until', 'rate'] as const).flatMap((name) => {
@@ -217,7 +217,7 @@ function tellLater(audit: ActionDeps['audit'], done: Done, work: Promise<unknown
   );
 }
 
-/** What the audit has said is done was not. */
+/** Records that an action failed which the audit has as done. */
 function tellFailure(audit: ActionDeps['audit'], done: Done, error: unknown): void {
   if (error instanceof PostriderError)
     audit.tell({ ...done, outcome: 'refused', detail: error.message }, error);

@@ -48,14 +48,14 @@ function rowOf(begun: AuditEntry, end: AuditEntry | undefined, here: Redrive | u
   return Object.fromEntries(said) as unknown as RunRow;
 }
 
-/** Whether its end is known, and that of each of its events. */
+/** True once the end of the run and of each of its events is known. */
 export function isSettled({ state, outcome, sent = 0 }: RunRow): boolean {
   if (state === 'running' || state === 'unfinished') return false;
   return sent === 0 || (outcome !== undefined && outcome.waiting + outcome.other === 0);
 }
 
 /**
- * What became of the events that were sent: attempts go on where the run stopped looking. They may tell of fewer, if
+ * The fates of the events that were sent: attempts go on where the run stopped looking. They may tell of fewer, if
  * no lines are written of deliveries.
  * @param before what the run itself saw
  */

@@ -2,7 +2,7 @@ import { toDocument } from '../../resources/config/stored.ts';
 import type { LiveState } from '../index/live-state.ts';
 import type { AudienceRow, Configuration } from './model.ts';
 
-/** Those that are configured, and those that users have a trait from still; by id. */
+/** The audiences that are configured, and those from which users still have a trait, by id. */
 export function audiencesOf({
   resources,
   audiences,

@@ -3,10 +3,10 @@ import type { Destination, Resource } from '../../resources/resource.ts';
 import type { LiveState } from '../index/live-state.ts';
 import type { Story } from './model.ts';
 
-/** What another stage knows of an event. */
+/** An event as `explain` finds it. */
 export interface ExplainedEvent {
   readonly story: Story;
-  /** What was sent to each destination, or is. */
+  /** The body that each destination got, or will get. */
   readonly bodies: readonly (Identity & { readonly body: string })[];
 }
 
@@ -27,7 +27,7 @@ export function withCopies(
   return copies.length === 0 ? story : { ...story, copies };
 }
 
-/** As deliveries have them now; of what is configured, the names alone. */
+/** The headers that deliveries have now. Configured ones are shown by their names alone. */
 function headersOf(
   resource: Resource | undefined,
   messageId: string,

@@ -1,6 +1,6 @@
 import { ProblemError } from './problem.ts';
 
-/** Where a page ends, in letters that need no escape in a URL. */
+/** The place where a page ends, in letters that need no escape in a URL. */
 export function encodeCursor(place: readonly (number | string)[]): string {
   return Buffer.from(JSON.stringify(place)).toString('base64url');
 }

@@ -17,10 +17,10 @@ import type { DestinationDetail, DestinationRow, LastHour, Order, Overview } fro
 
 export type { Said } from '../../event/destination-health.ts';
 
-/** As `src/status` has it. */
+/** The aggregation of workers' reports in `src/status`. */
 export type SaidNow = (records: readonly StatusRecord[], nowMs: number) => Said;
 
-/** What the index knows of destinations. */
+/** The index's knowledge of destinations. */
 export interface Indexed {
   /** Undefined: it is not complete up to now. */
   readonly past: (id: string) => Past | undefined;

@@ -8,7 +8,7 @@ import type { OpenIndex } from '../index/index.ts';
 import { countSince } from '../index/letter-queries.ts';
 import type { Pipeline, Stage } from './model.ts';
 
-/** As `src/status` reads it from Kafka. */
+/** The backlog as `src/status` reads it from Kafka. */
 export type ReadBacklog = () => Promise<
   Pick<Pipeline, 'backlog' | 'deadLetters' | 'rejectedCalls'>
 >;
@@ -17,7 +17,7 @@ const minuteMs = 60_000;
 /** Older than what a pipeline that keeps up has in flight. */
 const behindMs = 30_000;
 
-/** What passed each stage in the last minute. */
+/** The number of events that passed each stage in the last minute. */
 export async function ratesOf(
   kafka: KafkaClient,
   topology: Topology,

@@ -5,15 +5,15 @@ import type { Concern, Freshness } from './model.ts';
 
 /** Epoch milliseconds. */
 interface SourceTimes {
-  /** What small topics had then is known. */
+  /** The small topics are read until this time. */
   readonly liveMs: number;
   /** Attempts, dead letters and rejected calls until then are in the index; undefined: it has no end of them yet. */
   readonly indexMs: number | undefined;
 }
 
-/** How new everything is that answers are made of. Epoch milliseconds. */
+/** The age of everything that answers are made of. Epoch milliseconds. */
 export interface Times extends SourceTimes {
-  /** When a worker was last heard. */
+  /** The time of the last report of any worker. */
   readonly heardMs: number | undefined;
   /** Workers that live. */
   readonly workers: number;
@@ -25,10 +25,10 @@ const kafkaAwayMs = 6_000;
 const reportsOldMs = 12_000;
 /** Commits of the index take a second or two. */
 const indexBehindMs = 10_000;
-/** What is younger than this is as new as it can be. */
+/** Younger answers count as new. */
 const oldMs = 10_000;
 
-/** What keeps the pages from being right, the cause before its consequences; each is a red banner. */
+/** The reasons why the pages may be wrong, the cause before its consequences. Each is a red banner. */
 export function concernsOf(times: Times, nowMs: number): readonly Concern[] {
   const { liveMs, indexMs, heardMs, workers } = times;
   if (nowMs - liveMs >= kafkaAwayMs)
@@ -65,7 +65,7 @@ export function concernsOf(times: Times, nowMs: number): readonly Concern[] {
   return concerns;
 }
 
-/** Whether what workers report reaches the console. */
+/** True while workers' reports reach the console. */
 export function isHeard({ liveMs }: Pick<SourceTimes, 'liveMs'>, nowMs: number): boolean {
   return nowMs - liveMs < kafkaAwayMs;
 }
@@ -74,7 +74,7 @@ function since(ms: number | undefined): { readonly since?: string } {
   return ms === undefined || !Number.isFinite(ms) ? {} : { since: new Date(ms).toISOString() };
 }
 
-/** What every answer says of its age: since when nothing newer is known, in words where that is long ago. */
+/** The age that every answer states: the time until which everything is known, and a sentence if that is long ago. */
 export function datedAt(
   { liveMs, indexMs }: SourceTimes,
   nowMs: number,

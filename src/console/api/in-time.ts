@@ -7,7 +7,7 @@ interface Waiting {
   readonly begin: () => void;
 }
 
-/** Of customers. Each may have two requests at a time, so these are many customers. */
+/** Readings of customers that wait. Each customer may have two requests at a time, so these are many customers. */
 const mostWaiting = 64;
 /** A customer rests as long as the last reading took, and no longer. */
 const mostRestMs = 1_000;
@@ -20,7 +20,7 @@ const mostRestMs = 1_000;
 export class LongReadings {
   readonly #most: number;
   #running = 0;
-  /** Those that read, and those that rest. */
+  /** Customers with a reading, or with a pause after one. */
   readonly #busy = new Set<string>();
   #customers = 0;
   readonly #waiting = new Set<Waiting>();
@@ -113,13 +113,13 @@ export class LongReadings {
 
 const isBusy = 'Many events are being looked up; try again in a moment.';
 
-/** As long as a command of the command line tries. */
+/** Commands of the command line try as long. */
 const mostMs = 10_000;
 
 const kafkaIsAway = 'Kafka has not answered for ten seconds; try again later.';
 
 /**
- * What Kafka is asked for a request. While Kafka is away its clients try for ever, and a browser would wait with
+ * Bounds a question to Kafka for a request. While Kafka is away its clients try for ever, and a browser would wait with
  * them.
  * @param late what whoever asked is told after ten seconds
  * @throws ProblemError 503 after ten seconds; the work goes on by itself

@@ -5,12 +5,12 @@ import { orders, outcomes, ranges } from './model.ts';
 /** A parameter's JSON Schema. */
 interface Parameter {
   readonly type: 'string' | 'integer' | 'boolean' | 'array';
-  /** What is allowed, in words. */
+  /** The allowed values, in words. */
   readonly description: string;
   readonly [keyword: string]: unknown;
 }
 
-/** What JavaScript reads too: other ISO 8601, such as an offset of `+01`, it takes for no time at all. */
+/** A time that JavaScript can parse too. It cannot parse other ISO 8601, such as an offset of `+01`. */
 const time: Parameter = {
   type: 'string',
   format: 'date-time',
@@ -18,7 +18,7 @@ const time: Parameter = {
   description: 'a time in ISO 8601, such as 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00',
 };
 
-/** What a request may say: each parameter with its bounds, and the same in words for errors and OpenAPI. */
+/** The parameters of requests, each with its bounds, and the same in words for errors and OpenAPI. */
 export const parameters: Readonly<Record<string, Parameter>> = {
   id: text(1, 200, 'the id of a destination, at most 200 characters'),
   search: text(0, 200, 'a part of an id or a name, at most 200 characters'),

@@ -1,6 +1,6 @@
 import type { Clock } from '../../ops/clock.ts';
 
-/** What is made once for all who ask within a time. */
+/** An answer that is made once for all requests within a time. */
 export class Remembered<T> {
   readonly #clock: Clock;
   readonly #forMs: number;

@@ -15,9 +15,9 @@ import { Turns } from './turns.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whoever asks; of requests under `/api/v1` only. */
+    /** The session of a request under `/api/v1`. */
     session: Session | null;
-    /** Of a customer's that is being answered: called when it is. */
+    /** Ends the turn of a customer's request, once it is answered. */
     endTurn: (() => void) | null;
   }
 }
@@ -30,7 +30,7 @@ export interface ConsoleServerOptions {
   readonly pages: readonly PageFile[];
   /** Adds the routes, whose paths begin behind `/api/v1`. */
   routes(api: FastifyInstance): void;
-  /** How new answers are. */
+  /** The age that answers state. */
   dated(): Dated;
   /** A request has failed, and nobody expected it. */
   onFailure(error: unknown): void;

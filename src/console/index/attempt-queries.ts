@@ -35,7 +35,7 @@ export interface AttemptQuestion {
   readonly limit: number;
 }
 
-/** Where a row stands among the others: newest first, and of the same time the last indexed first. */
+/** A row's place among the others: newest first, and of the same time the last indexed first. */
 export interface AttemptPlace {
   readonly atMs: number;
   readonly seq: number;
@@ -113,7 +113,7 @@ export async function findAttempts(
   return { items, next: last === undefined ? undefined : { atMs: last.atMs, seq: last.seq } };
 }
 
-/** How far back one has to look for so many, as the buckets say: a page looks through no more than that. */
+/** The time from which the buckets count as many rows as a page needs, so that a page looks through no more. */
 async function reachingBack(
   { database, countedSeq }: OpenIndex,
   conditions: readonly string[],
@@ -166,7 +166,7 @@ export interface FoundEvents {
 }
 
 /**
- * What has become of an event at a destination, of its rows there: the number of an outcome in `outcomes` of the model.
+ * An event's outcome at a destination, by its rows there: the number of an outcome in `outcomes`.
  * What came last decides, but an attempt at another URL may end after it was delivered.
  */
 const rankSql = `case when bool_or(what = ${delivered}) then 0 else
@@ -235,7 +235,7 @@ export async function eventsOfUser(
   return { items, nextAtMs: rows.length > limit ? rows[limit - 1]?.atMs : undefined };
 }
 
-/** Of the last minute, by what has happened: the number of `what` of attempt-rows. */
+/** Counts of the last minute, by the number of `what` in attempt-rows. */
 export async function countsOfLastMinute(
   { database }: OpenIndex,
   nowMs: number,

@@ -4,7 +4,7 @@ import { idIn, identityText, isUid } from '../../event/uid.ts';
 import { latencyClassOf } from './latency-classes.ts';
 import type { Words } from './words.ts';
 
-/** What a line says in one number; the order is that of the stored numbers and never changes. */
+/** The kinds of lines. Rows store a kind's number here, so the order never changes. */
 const whats = [
   'delivered',
   'failed',
@@ -29,7 +29,7 @@ export const refused = 2;
 export const deadLetter = 6;
 export const kept = 7;
 export const dropped = 8;
-/** Of a line that is no attempt: it has no latency. */
+/** The latency class of a line that is no attempt. */
 export const noLatency = 255;
 
 /** A line as it is stored: what repeats as the number of a word, the rare rest as JSON. */
@@ -57,7 +57,7 @@ export interface AttemptRow {
 
 type Fields = Partial<Record<string, unknown>>;
 
-/** How far the clock of a worker may be ahead of Kafka's. */
+/** A worker's clock may be ahead of Kafka's by so much. */
 const mostAheadMs = 86_400_000;
 
 /**

@@ -1,12 +1,12 @@
 import type { IndexDatabase } from './database.ts';
 import { bucketMs, letterKinds, wordColumns } from './schema.ts';
 
-/** How much the file may hold. */
+/** The limits of the file. */
 export interface Bounds {
   readonly attemptsMs: number;
   readonly lettersMs: number;
   readonly rejectedMs: number;
-  /** Of the file: beyond it the oldest attempts go first. */
+  /** Size of the file. Beyond it the oldest attempts go first. */
   readonly bytes: number;
 }
 
@@ -20,7 +20,7 @@ export const usualBounds: Bounds = {
   bytes: 8 * 1024 * 1024 * 1024,
 };
 
-/** Of the attempts, when the file is too large. */
+/** The share of the attempts that goes when the file is too large. */
 const shareGone = 0.05;
 
 /** Removes what is too old, or too much. Its space is used again; the file does not shrink. */

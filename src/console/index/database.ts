@@ -88,7 +88,7 @@ export async function removeIndex(dir: string): Promise<void> {
 
 /** DuckDB has given up the database, or cannot make sense of what it has read. */
 const givenUp: ReadonlySet<string> = new Set(['FATAL', 'INTERNAL', 'Serialization']);
-/** Of these types, only some messages are about a file that is damaged or that a newer DuckDB has written. */
+/** Types of errors of which only some messages are about a file that is damaged or that a newer DuckDB has written. */
 const ofFiles: ReadonlySet<string> = new Set(['IO', 'TransactionContext']);
 const damaged =
   /corrupt|not a valid duckdb database|could not read enough bytes|with version number|storage version|wal of version|input\/output error/i;
@@ -97,7 +97,7 @@ const surroundings =
   /no space left|quota exceeded|file too large|too many open files|permission denied|read-only file system|cannot allocate memory|could not allocate/i;
 
 /**
- * Whether the file is what is wrong, so that it has to be made again. DuckDB's binding has no codes: the
+ * True if the file itself is wrong, so that it has to be made again. DuckDB's binding has no codes: the
  * message begins with the type of the error. What follows may hold values of a query.
  */
 export function isUnusable(error: unknown): boolean {

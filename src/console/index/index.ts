@@ -26,7 +26,7 @@ export interface IndexOptions {
   sourceOf(writeKey: string): string | undefined;
 }
 
-/** What pages are made of. It is another one after the file had to be made again. */
+/** The open database that answers are made from. It is another one after the file had to be made again. */
 export interface OpenIndex {
   readonly database: IndexDatabase;
   readonly words: Words;

@@ -25,7 +25,7 @@ import { append } from './tables.ts';
 import type { TopicFeed } from './topic-feed.ts';
 import type { Words } from './words.ts';
 
-/** What the indexer takes from a topic. */
+/** The part of a `TopicFeed` that the indexer uses. */
 export type Feed = Pick<
   TopicFeed,
   'topic' | 'topicId' | 'isFresh' | 'takenUntilMs' | 'takeIsVoid' | 'take'
@@ -44,7 +44,6 @@ export interface IndexerOptions {
   readonly words: Words;
   readonly lastHours: LastHours;
   readonly pasts: Pasts;
-  /** As in the file. */
   readonly lastSeq: number;
   readonly countedSeq: number;
   readonly bounds: Bounds;
@@ -53,7 +52,7 @@ export interface IndexerOptions {
   sourceOf(writeKey: string): string | undefined;
 }
 
-/** Of values, in one transaction: some 25,000 lines, a tenth of a second. Twice as many cost 30 MB, and gain 4 %. */
+/** Values in one transaction: some 25,000 lines, a tenth of a second. Twice as many cost 30 MB, and gain 4 %. */
 const batchBytes = 3 * 1024 * 1024;
 /** A commit waits for the disk, and pages look every two seconds. */
 const leastPauseMs = 1_000;
@@ -85,7 +84,7 @@ export class Indexer {
   #countedAtMs = performance.now();
   #boundedAtMs = -Infinity;
   #forgotWordsAtMs = -Infinity;
-  /** What the batch that is being written began with came at this time of `performance.now()`. */
+  /** The first record of the batch that is being written came at this time of `performance.now()`. */
   #writingSinceMs = Infinity;
 
   constructor(options: IndexerOptions) {

@@ -1,5 +1,5 @@
 /**
- * How long attempts took, in classes: counts of classes can be added up over time and URLs, which
+ * Classes of durations of attempts. Counts of classes can be added up over time and URLs, which
  * percentiles cannot. Each class is 1.3 to 2 times as wide as the one below.
  */
 const boundsMs = [

@@ -66,7 +66,7 @@ export interface LetterCount {
   readonly reason: string;
   readonly day: string;
   readonly count: number;
-  /** Those that were never sent again. */
+  /** Letters that were never sent again. */
   readonly open: number;
 }
 

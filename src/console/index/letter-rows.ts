@@ -20,13 +20,13 @@ import type { DeadLetter, RejectedCall } from '../api/model.ts';
 import { letterKinds, type LetterRow, type SentAgainRow } from './schema.ts';
 import type { Words } from './words.ts';
 
-/** What is kept of a text that somebody else wrote. */
+/** A text that somebody else wrote is cut after so many characters. */
 const mostDetailCharacters = 500;
 /** With the mark of a cut. */
 const mostAnswerBytes = keptAnswerBytes.most + 4;
 const mostSampleBytes = 512;
 
-/** What a row of its own columns does not say. */
+/** The fields without a column of their own. */
 type DeadLetterRest = Omit<DeadLetter, 'place' | 'at' | 'destination' | 'reason' | 'sentAgain'>;
 type RejectedRest = Omit<RejectedCall, 'place' | 'at' | 'source' | 'reason' | 'sentAgain'>;
 

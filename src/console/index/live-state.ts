@@ -25,19 +25,19 @@ import type { Resource } from '../../resources/resource.ts';
 import type { Topology } from '../../topology.ts';
 import { Statuses } from './statuses.ts';
 
-/** What is small enough for memory: compacted topics, of which the newest record of each key counts. */
+/** The state that is small enough for memory: compacted topics, of which the newest record of each key counts. */
 export interface LiveState {
   /** By `<kind>/<id>`, secrets masked. */
   readonly resources: ReadonlyMap<string, Resource>;
   /** Why a record cannot be read, by the same. */
   readonly unreadable: ReadonlyMap<string, string>;
   readonly pauses: Pick<Pauses, 'get' | 'resumedSince'>;
-  /** Which destination has the id now; undefined: none has. */
+  /** Finds the destination that has the id now; undefined if none has. */
   identityOf(destinationId: string): Identity | undefined;
   readonly audiences: ReadonlyMap<string, AudienceRecord>;
-  /** What was told last of each destination, and not of an earlier one of its id. */
+  /** The last notice of each destination, and none of an earlier one of its id. */
   notices(): readonly Notice[];
-  /** What workers say, also those that are gone; nothing of earlier destinations. */
+  /** Workers' reports, also of workers that are gone; none of earlier destinations. */
   statuses(): readonly StatusRecord[];
   sourceOf(writeKey: string): string | undefined;
   /** All of this is what Kafka had then, in epoch milliseconds. */
@@ -90,7 +90,7 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
     throw error;
   }
   const identityOf = (id: string): Identity | undefined => config.current.identityOf(id);
-  /** What is said of one that was deleted since is shown for as long as it is said. */
+  /** Reports on a destination that was deleted since are shown for as long as workers send them. */
   const isPresent = (said: WithUid & { readonly destination: string }): boolean => {
     const present = identityOf(said.destination);
     return present === undefined || isOf(present, said);
@@ -124,7 +124,7 @@ class MaskedResources {
   /** By `<kind>/<id>`, as the others. */
   readonly readable = new Map<string, Resource>();
   readonly unreadable = new Map<string, string>();
-  /** Of those that cannot be read. */
+  /** The uids of resources that cannot be read. */
   readonly #uids = new Map<string, WithUid>();
   /** By write key, the source's id. */
   readonly #sources = new Map<string, string>();

@@ -34,7 +34,7 @@ const lastAttempts = `
     select destination, what, at_ms from attempts
     where what <= ${refused} and seq > (select value from facts where name = 'counted')
   ) group by destination`;
-/** Where the last attempt may have been none, exactly. Looking through all attempts of all takes seconds. */
+/** Looks exactly at destinations whose last attempt may have been no delivery. Looking through all attempts of all takes seconds. */
 const doubtful = `
   with suspects as (
     select destination from (${lastAttempts}) where bad + ${bucketMs} > coalesce(good, 0)
@@ -49,7 +49,7 @@ const doubtful = `
   from theirs join last using (destination)
   where what <> ${delivered} and at_ms > coalesce(good, 0) group by destination, good`;
 
-/** What became last of each destination's events: the evidence for one that no worker speaks of. */
+/** The last fates of each destination's events: the evidence for one that no worker reports on. */
 export class Pasts {
   /** By the word of the destination. */
   readonly #pasts = new Map<number, Known>();

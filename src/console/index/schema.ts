@@ -34,7 +34,7 @@ export interface LetterRow {
   readonly partition: number;
   readonly offset: number;
   readonly atMs: number;
-  /** Of a dead letter its destination, of a rejected call its source. */
+  /** The destination of a dead letter, or the source of a rejected call. */
   readonly whose: number;
   readonly reason: number;
   readonly rest: string;
@@ -92,7 +92,7 @@ export const wordColumns: readonly (readonly [table: string, columns: readonly s
   ['rejected', ['whose', 'reason']],
 ];
 
-/** How far a partition is in the file. */
+/** The offset up to which a partition is in the file. */
 export interface OffsetRow {
   readonly topic: string;
   readonly topicId: string;

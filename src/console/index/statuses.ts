@@ -6,7 +6,7 @@ const forgottenAfterMs = 3_600_000;
 /** Each worker has a new name after a restart, whether or not anybody looks at the console. */
 const sweepEveryMs = 60_000;
 
-/** What workers say, also those that are gone, by the keys of their records. */
+/** Workers' reports, also of workers that are gone, by the keys of their records. */
 export class Statuses {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #statuses = new Map<string, StatusRecord>();
@@ -16,7 +16,7 @@ export class Statuses {
     this.#clock = clock;
   }
 
-  /** How many are in memory. */
+  /** The number of reports in memory. */
   get size(): number {
     return this.#statuses.size;
   }

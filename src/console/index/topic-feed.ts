@@ -8,7 +8,7 @@ export interface FeedOptions {
   readonly kafka: KafkaClient;
   readonly topic: string;
   readonly log: Logger;
-  /** How far the file is, of this topic. */
+  /** The offsets of this topic that are in the file. */
   readonly stored: readonly OffsetRow[];
   /** Something can be taken. */
   onRecords(): void;
@@ -28,11 +28,11 @@ export class TopicFeed {
   #stored: ReadonlyMap<number, OffsetRow>;
   #follower: Follower | undefined;
   #waiting: IncomingRecord[] = [];
-  /** When each of them came, by `performance.now()`. */
+  /** The time at which each of them came, by `performance.now()`. */
   #cameMs: number[] = [];
   #waitingBytes = 0;
   #isPaused = false;
-  /** What the file holds of the topic is of another one with this name, or of a log that was cut off. */
+  /** True if the file's rows are of another topic with this name, or of a log that was cut off. */
   #isVoid = false;
 
   constructor(options: FeedOptions) {
@@ -74,7 +74,7 @@ export class TopicFeed {
     return Math.min(this.#follower?.knownAtMs ?? -Infinity, this.#cameMs[0] ?? Infinity);
   }
 
-  /** Whether everything in the file of this topic has to go before what is taken next; asked once. */
+  /** True once, if everything in the file of this topic has to go before what is taken next. */
   takeIsVoid(): boolean {
     const isVoid = this.#isVoid;
     this.#isVoid = false;
@@ -136,7 +136,7 @@ export class TopicFeed {
   }
 }
 
-/** Of its bytes, and what the objects around them take. */
+/** The bytes of a record, and of the objects around them. */
 function sizeOf(record: IncomingRecord | undefined): number {
   let bytes = (record?.key?.length ?? 0) + (record?.value?.length ?? 0) + 200;
   for (const value of Object.values(record?.headers ?? {})) bytes += value?.length ?? 0;

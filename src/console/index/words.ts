@@ -21,7 +21,7 @@ export class Words {
     }
   }
 
-  /** Those that no row uses should be forgotten. */
+  /** True if the words that no row uses should be forgotten. */
   get isNearlyFull(): boolean {
     return this.#words.size > 0.75 * mostWords;
   }
@@ -37,7 +37,7 @@ export class Words {
     return this.#ids.get(word);
   }
 
-  /** Of destinations with this id, the present one and earlier ones; see `identityText`. */
+  /** The words of destinations with this id, the present one and earlier ones; see `identityText`. */
   ofId(id: string): number[] {
     return Array.from(this.#ids).flatMap(([word, number]) => (idIn(word) === id ? number : []));
   }
@@ -50,7 +50,7 @@ export class Words {
     return this.#unwritten;
   }
 
-  /** Those that were unwritten are committed. */
+  /** Called once the unwritten words are committed. */
   wrote(): void {
     this.#unwritten = [];
   }

@@ -1,6 +1,6 @@
 import { linkId } from './navigation.ts';
 
-/** What the API says when it does not do what was asked, as RFC 9457 has it. */
+/** The API's refusal, by RFC 9457. */
 export class Problem extends Error {
   /** 0: there was no answer. */
   readonly status: number;
@@ -125,7 +125,7 @@ export function withQuery(
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** Of a field that was left empty: nothing is asked for. */
+/** A field's text; undefined for one that was left empty. */
 export function given(text: string): string | undefined {
   return text === '' ? undefined : text;
 }

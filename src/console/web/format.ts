@@ -43,7 +43,7 @@ export function duration(ms: number): string {
   return `${Math.floor(hours / 24)} d`;
 }
 
-/** Of what was and of what will be. Clocks differ: a few seconds are now. */
+/** The distance of a time in the past or in the future. Clocks differ: a few seconds are now. */
 export function relative(atMs: number, nowMs: number): string {
   const gone = nowMs - atMs;
   if (Math.abs(gone) < 3_000) return 'now';
@@ -79,7 +79,7 @@ export function clockText(ms: number): string {
   return `${shortDate.format(ms)} ${clockTime(ms)}`;
 }
 
-/** Of the reader, as all times of a page are. */
+/** The reader's time zone, which all times of a page are in. */
 export const zone: string = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 const isoTime = /\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z/g;

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Where one is, without a library: the address is all the state that a page shares. */
+/** The place that the address names, without a library: the address is all the state that a page shares. */
 export interface Place {
   readonly path: string;
   readonly query: URLSearchParams;
@@ -40,11 +40,11 @@ export function hasMoved(): boolean {
   return isMoved;
 }
 
-/** What the browser's history keeps of a place. */
+/** The state that the browser's history keeps of a place. */
 interface Memory {
-  /** How far it was scrolled when it was left. */
+  /** Its scroll position when it was left. */
   readonly top?: number;
-  /** Where its page of a list begins, and those before. */
+  /** The cursors of its page of a list, and of the pages before. */
   readonly cursors?: readonly string[];
 }
 

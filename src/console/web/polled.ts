@@ -2,12 +2,12 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { get, Problem } from './api.ts';
 import { hasComeBack } from './navigation.ts';
 
-/** What was asked for last, and whether it could be had. */
+/** The last answer, and the last failure. */
 export interface Polled<Answer> {
   readonly answer: Answer | undefined;
   /** Why the last request failed; what `answer` holds is older then. */
   readonly problem: Problem | undefined;
-  /** When `answer` came. */
+  /** The time at which `answer` came. */
   readonly atMs: number;
   /** The answer is of another question, until the one to this comes. */
   readonly isOld: boolean;

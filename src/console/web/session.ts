@@ -10,7 +10,7 @@ export function useSession(): Session {
   return useContext(SessionContext);
 }
 
-/** What an event is called that was given up: customers have never heard of dead letters. */
+/** The name of events that were given up. Customers have never heard of dead letters. */
 const words = {
   staff: { letter: 'Dead letter', letters: 'Dead letters', becomesLetter: 'becomes a dead letter' },
   customer: { letter: 'Given up', letters: 'Events given up', becomesLetter: 'is given up' },
@@ -23,7 +23,7 @@ export function useWords(): Readonly<Record<keyof (typeof words)['staff'], strin
 /** The name that the pages bear: until a screen changes the title, it is the server's. */
 export const brand: string = document.title;
 
-/** Whether pages of single events may be seen: of customers, only those whose link shows bodies ask for them. */
+/** True if pages of single events may be seen: for customers, only by a link that shows bodies. */
 export function mayOpenEvents({ role, bodies }: Session): boolean {
   return role !== 'customer' || bodies;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Dated, Page } from '../model.ts';
 
-/** What schemas of answers are made of. */
+/** The parts that schemas of answers are made of. */
 
 export const models: z.core.$ZodRegistry<{ id: string }> = z.registry<{ id: string }>();
 
@@ -20,7 +20,7 @@ export const count: z.ZodInt = z.int().min(0);
 export const ms: z.ZodNumber = z.number().min(0);
 export const maybe: typeof z.exactOptional = z.exactOptional;
 
-/** What every answer to a GET has beside its own fields. */
+/** The fields that every answer to a GET has beside its own. */
 export const dated: Readonly<Record<keyof Dated, z.ZodExactOptional<z.ZodString>>> = {
   asOf: maybe(time.describe('Everything that happened until then is in it.')),
   old: maybe(z.string().describe('That it is old, in words.')),

@@ -47,7 +47,7 @@ interface Filter {
   readonly after?: string;
 }
 
-/** How destinations are, and what has happened to their events. */
+/** Routes for the states of destinations, and for what happened to their events. */
 export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): void {
   const { index, live, clock } = deps;
   const lately = new Remembered(clock, lettersMs, () =>

@@ -93,7 +93,7 @@ export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
   );
 }
 
-/** What became of it at destinations that are there now, and not at earlier ones of their ids. */
+/** The story without earlier destinations that had the id of a present one. */
 function ofPresent(story: Story, { identityOf }: Pick<LiveState, 'identityOf'>): Story {
   const destinations = story.destinations.filter(({ destination, uid }) => {
     const present = identityOf(destination);

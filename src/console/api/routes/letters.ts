@@ -25,7 +25,7 @@ interface Query {
   readonly since?: string;
 }
 
-/** What was given up, and what could not be routed. */
+/** Routes for dead letters and rejected calls. */
 export function addLetterRoutes(api: FastifyInstance, { index, live, clock }: RouteDeps): void {
   const find = async (
     table: LetterTable,

@@ -22,7 +22,7 @@ export interface RouteDeps {
   readonly saidNow: SaidNow;
   readonly readBacklog: ReadBacklog;
   /**
-   * As `postrider explain` tells it; undefined where nothing of the call is kept.
+   * The event's story as `postrider explain` tells it; undefined if nothing of the call is kept.
    * @param signal ends it early
    * @param destination of a customer: nothing that did not come to it is in the answer
    */
@@ -34,7 +34,7 @@ export interface RouteDeps {
   ): Promise<ExplainedEvent | undefined>;
 }
 
-/** What routes of lists take. */
+/** The parameters that every list takes. */
 export interface Paged {
   readonly cursor?: string;
   readonly limit: number;

@@ -66,7 +66,7 @@ function indented(json: string): string {
   });
 }
 
-/** How long ago, or in how long; the time itself is its title. */
+/** A time as its distance from now; the time itself is the title. */
 export function Time({ at }: { readonly at: string }): JSX.Element {
   const nowMs = useNowMs();
   const atMs = Date.parse(at);
@@ -98,7 +98,7 @@ export function Clock({ at }: { readonly at: string }): JSX.Element {
   );
 }
 
-/** What is not known, or not there. */
+/** A dash for what is not known, or not there. */
 export function None(): JSX.Element {
   return (
     <span class="none">

@@ -12,7 +12,7 @@ export function dayList(days: number): readonly string[] {
   );
 }
 
-/** When they begin: the same all day, so that a page does not ask for another list each time. */
+/** The time at which the days begin: the same all day, so that a page does not ask for another list each time. */
 export function firstDayOf(days: number): string {
   return `${dayList(days)[0] ?? ''}T00:00:00.000Z`;
 }

@@ -41,7 +41,7 @@ export function ProblemNote({ problem }: { readonly problem: Problem }): JSX.Ele
 }
 
 /**
- * What was asked for, once it is there: until then that it comes, or why it does not. A later failure stands
+ * An answer once it is there; until then, that it is loading or why it failed. A later failure stands
  * above what is known from before.
  */
 export function Shown<Answer>({

@@ -11,12 +11,12 @@ export function PageHead({
   children,
   lead,
 }: {
-  /** Of the window. */
+  /** The window's title. */
   readonly title: string;
   readonly heading?: ComponentChildren;
   /** One sentence: what there is to know. */
   readonly lead?: ComponentChildren;
-  /** What can be done, at the right. */
+  /** The actions, at the right. */
   readonly children?: ComponentChildren;
 }): JSX.Element {
   useEffect(() => {

@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from 'preact';
 export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** How it is aligned, and how much room it has on a card. */
+  /** Decides its alignment, and its room on a card. */
   readonly kind?: 'number' | 'name' | 'text' | 'wide' | 'lead' | 'trend-cell';
 }
 

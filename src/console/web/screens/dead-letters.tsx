@@ -30,7 +30,7 @@ interface Group {
   readonly reason: string;
   readonly days: ReadonlyMap<string, number>;
   readonly total: number;
-  /** Those that were never sent again. */
+  /** Letters that were never sent again. */
   readonly open: number;
 }
 

@@ -127,7 +127,7 @@ const captions: Readonly<Record<Order, string>> = {
   p99: 'the slowest first',
 };
 
-/** What somebody learns who looks for five seconds: of all destinations, whatever is searched for. */
+/** The summary for somebody who looks for five seconds: all destinations, whatever is searched for. */
 function Headline({ overview }: { readonly overview: Overview }): JSX.Element {
   const { counts, getNothing, byOtherUrl } = overview;
   const { losing, unknown } = counts;

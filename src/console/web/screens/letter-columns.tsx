@@ -13,7 +13,7 @@ export function letterColumns({
 }: {
   readonly isLinked: boolean;
   readonly hasDestination: boolean;
-  /** Who knows nothing of places and codes. */
+  /** A customer is shown neither places nor codes. */
   readonly isForCustomer: boolean;
 }): readonly Column<DeadLetter>[] {
   const destination: Column<DeadLetter> = {
@@ -99,7 +99,7 @@ const becameTexts: Readonly<Record<NonNullable<SentAgain['became']>, string>> = 
   unknown: 'what became of it is not known',
 };
 
-/** Whether a letter was sent again, and how that ended. */
+/** Says that a letter was sent again, and how that ended. */
 export function SentAgainNote({
   again,
 }: {

@@ -27,7 +27,7 @@ export function deadLetterMeaning(reason: string): string {
   return status === undefined ? '' : `The endpoint refused it with ${status}.`;
 }
 
-/** What went wrong here is no business of a customer's. */
+/** A reason in words for customers, who need not know what went wrong at the sender. */
 export function customersMeaning(reason: string): string {
   const isOurs = reason === 'malformed' || reason === 'record-refused';
   return isOurs ? 'A fault at the sender.' : deadLetterMeaning(reason) || reason;

@@ -39,7 +39,7 @@ interface Selection {
   readonly rate: string;
 }
 
-/** What the two kinds of letters differ in. */
+/** The differences between the two kinds of records. */
 const kinds = {
   events: {
     path: '/redrives',

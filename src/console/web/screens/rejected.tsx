@@ -87,7 +87,7 @@ interface Group {
   readonly reason: string;
   readonly days: ReadonlyMap<string, number>;
   readonly total: number;
-  /** Those that were never sent again. */
+  /** Calls that were never sent again. */
   readonly open: number;
 }
 

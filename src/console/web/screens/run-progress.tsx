@@ -39,7 +39,7 @@ export function hasEnded({ state }: Redrive): boolean {
 }
 
 /**
- * How far sending events again is, and what became of them.
+ * The progress of a run, and what became of its events.
  * @param expected how many were counted before; undefined: none were
  */
 export function RunProgress({
@@ -89,12 +89,12 @@ export function RunProgress({
   );
 }
 
-/** Whether the end of each of its events is known. */
+/** True once the end of each of its events is known. */
 function isKnown({ sent, outcome }: Pick<Redrive, 'sent' | 'outcome'>): boolean {
   return sent === 0 || (outcome !== undefined && outcome.waiting + outcome.other === 0);
 }
 
-/** What became of events that were sent again, in words. */
+/** The fates of events that were sent again, in words. */
 export function outcomeParts({
   delivered,
   refused,
@@ -111,14 +111,14 @@ export function outcomeParts({
   ];
 }
 
-/** What a run did, which is more than nothing even where it failed. */
+/** A run's result in words, which is more than nothing even if it failed. */
 export function doneText(action: RunRow['action'], done: number): string {
   if (action === 'delete-user') return `${counted(done, 'user')} deleted`;
   const noun = action === 'redrive-rejected' ? 'call' : 'event';
   return `${counted(done, noun)} sent`;
 }
 
-/** Where it was not counted before, what is sent is all that is known. */
+/** The part that was sent. Without a count before, the number sent is all that is known. */
 function part(sent: number, found: number, noun: string): string {
   return found > sent ? `${count(sent)} of ${counted(found, noun)}` : counted(sent, noun);
 }

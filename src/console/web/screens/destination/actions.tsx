@@ -15,7 +15,7 @@ import { LinksDialog } from './links.tsx';
 import { RedriveDialog } from '../redrive-dialog.tsx';
 import { RunProgress } from '../run-progress.tsx';
 
-/** What one of its URLs answered. */
+/** The answer of one URL. */
 interface TestAnswer {
   readonly url: string;
   readonly outcome: 'delivered' | 'failed' | 'refused';

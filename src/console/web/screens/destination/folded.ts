@@ -4,9 +4,9 @@ import type { AttemptRow } from '../../../api/model.ts';
 export interface FoldedRow {
   /** The newest. */
   readonly line: AttemptRow;
-  /** How many lines it stands for. */
+  /** The number of lines that it stands for. */
   readonly lines: number;
-  /** Of its oldest line, so that it stays the same row while newer ones come. */
+  /** The key of its oldest line, so that it stays the same row while newer ones come. */
   readonly key: string;
 }
 

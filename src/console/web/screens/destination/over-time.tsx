@@ -194,7 +194,7 @@ function UrlBand({
 const width = 1_000;
 const height = 20;
 
-/** What failed hangs from the top, what was delivered stands at the bottom. */
+/** One URL over time: failures hang from the top, deliveries stand at the bottom. */
 function Band({
   bands,
   series,

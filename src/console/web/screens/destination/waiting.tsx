@@ -6,7 +6,7 @@ import { Nothing } from '../../parts/notes.tsx';
 import { Section } from '../../parts/page.tsx';
 import { useWords } from '../../session.ts';
 
-/** What waits, by where it waits. */
+/** The waiting events, by where they wait. */
 export function Waiting({ destination }: { readonly destination: DestinationDetail }): JSX.Element {
   const { waiting, waitingBy, nextTry, deadline, kept = 0, pause, state } = destination;
   const { becomesLetter } = useWords();
