@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { mock, test, type TestContext } from 'node:test';
 import { fastify, type LightMyRequestResponse } from 'fastify';
-import type { Operations, TestAnswer, Work } from '../../src/console/actions/operations.ts';
+import type { Operations, Work } from '../../src/console/actions/operations.ts';
+import type { TestAnswer } from '../../src/console/api/answers/actions.ts';
 import { PostriderError } from '../../src/errors.ts';
 import type { AuditEntry } from '../../src/event/audit-entry.ts';
 

@@ -4,23 +4,17 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import type { LinkRow, MadeLink, Redrive, RunRow } from '../../src/console/api/answers/actions.ts';
+import type { Problem } from '../../src/console/api/answers/answers.ts';
+import type { Pipeline, Session } from '../../src/console/api/answers/deployment.ts';
 import type {
   AttemptRow,
-  Dated,
-  DeadLetter,
   DestinationDetail,
   DestinationList,
-  LinkRow,
-  MadeLink,
-  Page,
-  Pipeline,
-  Problem,
-  RejectedCall,
   Series,
-  Session,
-  Story,
-} from '../../src/console/api/model.ts';
-import type { Redrive, RunRow } from '../../src/console/api/run-model.ts';
+} from '../../src/console/api/answers/destinations.ts';
+import type { DeadLetter, RejectedCall, Story } from '../../src/console/api/answers/events.ts';
+import type { Dated, Page } from '../../src/console/api/answers/shapes.ts';
 import { hashOf } from '../../src/console/index/attempt-rows.ts';
 import type { Topology } from '../../src/topology.ts';
 import { eventually } from '../harness/eventually.ts';

@@ -4,15 +4,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { chromium } from 'playwright-core';
-import type {
-  AttemptRow,
-  AuditEntry,
-  DestinationList,
-  Freshness,
-  Page,
-  Problem,
-  Session,
-} from '../../src/console/api/model.ts';
+import type { Problem } from '../../src/console/api/answers/answers.ts';
+import type { Freshness, Session } from '../../src/console/api/answers/deployment.ts';
+import type { AttemptRow, DestinationList } from '../../src/console/api/answers/destinations.ts';
+import type { Page } from '../../src/console/api/answers/shapes.ts';
+import type { AuditEntry } from '../../src/event/audit-entry.ts';
 import { startBrokers } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 import { testNeeding } from '../harness/needs-program.ts';

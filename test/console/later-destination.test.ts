@@ -5,14 +5,10 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { fastify } from 'fastify';
 import { Registry } from 'prom-client';
-import type {
-  DeadLetter,
-  DestinationDetail,
-  Page,
-  Series,
-  Session,
-  Story,
-} from '../../src/console/api/model.ts';
+import type { Session } from '../../src/console/api/answers/deployment.ts';
+import type { DestinationDetail, Series } from '../../src/console/api/answers/destinations.ts';
+import type { DeadLetter, Story } from '../../src/console/api/answers/events.ts';
+import type { Page } from '../../src/console/api/answers/shapes.ts';
 import { addDestinationRoutes } from '../../src/console/api/routes/destinations.ts';
 import { addEventRoutes } from '../../src/console/api/routes/events.ts';
 import { addLetterRoutes } from '../../src/console/api/routes/letters.ts';

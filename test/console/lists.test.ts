@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { configurationOf } from '../../src/console/api/configured.ts';
 import { inOrder } from '../../src/console/api/destinations.ts';
-import { orders } from '../../src/console/api/model.ts';
+import { orders } from '../../src/console/api/choices.ts';
 import type { JudgedView } from '../../src/event/destination-health.ts';
 import type { Source } from '../../src/resources/resource.ts';
 

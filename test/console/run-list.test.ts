@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isSettled, outcomeOf, runsOf } from '../../src/console/actions/run-list.ts';
-import type { Redrive } from '../../src/console/api/run-model.ts';
+import type { Redrive } from '../../src/console/api/answers/actions.ts';
 import { decodeAuditEntry, type AuditEntry } from '../../src/event/audit-entry.ts';
 
 const at = '2026-01-31T12:00:00.000Z';

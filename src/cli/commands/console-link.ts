@@ -8,7 +8,7 @@ import {
   readLinkDuration,
   revokedLink,
 } from '../../console/access/customer-link.ts';
-import type { LinkRow } from '../../console/api/model.ts';
+import type { LinkRow } from '../../console/api/answers/actions.ts';
 import { decodeAuditEntry } from '../../event/audit-entry.ts';
 import { followTable } from '../../kafka/follow/table.ts';
 import { systemClock } from '../../ops/clock.ts';

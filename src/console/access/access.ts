@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AuditRecord } from '../../event/audit-entry.ts';
-import type { Session } from '../api/model.ts';
+import type { Session } from '../api/answers/deployment.ts';
 import { isMeant } from './meant.ts';
 import { Veil } from './veil.ts';
 

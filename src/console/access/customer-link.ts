@@ -3,7 +3,7 @@ import type { AuditRecord, RecordedLink } from '../../event/audit-entry.ts';
 import { formatDuration, parseDuration } from '../../duration.ts';
 import { isOf, type Identity } from '../../event/uid.ts';
 import { longestLinkMs } from '../../topology.ts';
-import type { LinkRow } from '../api/model.ts';
+import type { LinkRow } from '../api/answers/actions.ts';
 import { sha256 } from './signed.ts';
 
 /** Finds the destination that has an id now; undefined if none has. */

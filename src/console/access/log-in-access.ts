@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Clock } from '../../ops/clock.ts';
 import { clientAddress } from '../../ops/client-ip.ts';
 import type { Logger } from '../../ops/log.ts';
-import type { Session } from '../api/model.ts';
+import type { Session } from '../api/answers/deployment.ts';
 import type { AuditRecord } from '../../event/audit-entry.ts';
 import type { Audit } from '../actions/audit.ts';
 import type { Access } from './access.ts';

@@ -1,4 +1,4 @@
-import type { Session } from '../api/model.ts';
+import type { Session } from '../api/answers/deployment.ts';
 
 /**
  * `staff`: viewers and operators. `own`: a customer too, of their own destination. `bodies`: a customer whose

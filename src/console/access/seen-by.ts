@@ -1,4 +1,4 @@
-import type { Story } from '../api/model.ts';
+import type { Story } from '../api/answers/events.ts';
 import { ProblemError } from '../api/problem.ts';
 import { causeInWords, inCustomersWords } from './customer-words.ts';
 import type { Asking } from './may-ask.ts';

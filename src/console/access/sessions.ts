@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Clock } from '../../ops/clock.ts';
-import type { Session } from '../api/model.ts';
+import type { Session } from '../api/answers/deployment.ts';
 import { longestLinkMs } from '../../topology.ts';
 import { ProblemError } from '../api/problem.ts';
 import { keyFor, macOf, readSigned, sign } from './signed.ts';

@@ -10,7 +10,8 @@ import {
 } from '../access/customer-link.ts';
 import { operatorOf, whoIs } from '../access/sessions.ts';
 import { answer } from '../api/answers/answers.ts';
-import type { LinkRow, Page } from '../api/model.ts';
+import type { LinkRow } from '../api/answers/actions.ts';
+import type { Page } from '../api/answers/shapes.ts';
 import { accept } from '../api/parameters.ts';
 import { ProblemError } from '../api/problem.ts';
 import type { Audit } from './audit.ts';

@@ -26,6 +26,7 @@ import { deliveryKey } from '../../event/envelope.ts';
 import { rejectReasons } from '../../event/rejection.ts';
 import { findSource } from '../../resources/config/config-topic.ts';
 import { parseRate } from '../../resources/schema/texts.ts';
+import type { TestAnswer } from '../api/answers/actions.ts';
 
 /** The actions that an operator can have done. */
 export interface Operations {
@@ -53,17 +54,6 @@ export interface Operations {
   /** The same for calls that could not be routed, which go back to their ingest topic. */
   redriveCalls(selection: CallChoice): Work;
   countCalls(selection: CallChoice): Work;
-}
-
-/** The answer of one URL of a destination to a test event. */
-export interface TestAnswer {
-  readonly url: string;
-  readonly outcome: 'delivered' | 'failed' | 'refused';
-  readonly status?: number;
-  readonly detail?: string;
-  /** The beginning of the body, if the answer was no success. */
-  readonly answer?: string;
-  readonly tookMs: number;
 }
 
 /** The choice of records to send again, and how fast. */

@@ -7,7 +7,7 @@ import { answer } from '../api/answers/answers.ts';
 import { inTime } from '../api/in-time.ts';
 import { accept } from '../api/parameters.ts';
 import { ProblemError } from '../api/problem.ts';
-import type { Redrive } from '../api/run-model.ts';
+import type { Redrive } from '../api/answers/actions.ts';
 import type { Audit } from './audit.ts';
 import type { CallChoice, LetterChoice, Operations } from './operations.ts';
 import type { Runs } from './runs.ts';

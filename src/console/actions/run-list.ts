@@ -1,5 +1,5 @@
 import type { AuditEntry, RunOutcome } from '../../event/audit-entry.ts';
-import type { Redrive, RunRow } from '../api/run-model.ts';
+import type { Redrive, RunRow } from '../api/answers/actions.ts';
 import type { EndsOfRun } from '../index/sent-again.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { PostriderError } from '../../errors.ts';
 import type { Clock, Timer } from '../../ops/clock.ts';
-import type { Redrive } from '../api/run-model.ts';
+import type { Redrive } from '../api/answers/actions.ts';
 import { ProblemError } from '../api/problem.ts';
 import type { Work } from './operations.ts';
 

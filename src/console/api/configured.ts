@@ -1,6 +1,6 @@
 import { toDocument } from '../../resources/config/stored.ts';
 import type { LiveState } from '../index/live-state.ts';
-import type { AudienceRow, Configuration } from './model.ts';
+import type { AudienceRow, Configuration } from './answers/deployment.ts';
 
 /** The audiences that are configured, and those from which users still have a trait, by id. */
 export function audiencesOf({

@@ -1,7 +1,7 @@
 import { isOf, type Identity } from '../../event/uid.ts';
 import type { Destination, Resource } from '../../resources/resource.ts';
 import type { LiveState } from '../index/live-state.ts';
-import type { Story } from './model.ts';
+import type { Story } from './answers/events.ts';
 
 /** An event as `explain` finds it. */
 export interface ExplainedEvent {

@@ -13,7 +13,13 @@ import type { StatusRecord } from '../../event/destination-status.ts';
 import { toDocument } from '../../resources/config/stored.ts';
 import { overlapEnd } from '../../resources/secret-overlap.ts';
 import type { LiveState } from '../index/live-state.ts';
-import type { DestinationDetail, DestinationRow, LastHour, Order, Overview } from './model.ts';
+import type {
+  DestinationDetail,
+  DestinationRow,
+  LastHour,
+  Overview,
+} from './answers/destinations.ts';
+import type { Order } from './choices.ts';
 
 export type { Said } from '../../event/destination-health.ts';
 

@@ -6,7 +6,8 @@ import { countsOfLastMinute } from '../index/attempt-queries.ts';
 import { delivered } from '../index/attempt-rows.ts';
 import type { OpenIndex } from '../index/index.ts';
 import { countSince } from '../index/letter-queries.ts';
-import type { Pipeline, Stage } from './model.ts';
+import type { Pipeline } from './answers/deployment.ts';
+import type { Stage } from './choices.ts';
 
 /** The backlog as `src/status` reads it from Kafka. */
 export type ReadBacklog = () => Promise<

@@ -1,7 +1,7 @@
 import type { Index } from '../index/index.ts';
 import type { LiveState } from '../index/live-state.ts';
 import type { Said } from './destinations.ts';
-import type { Concern, Freshness } from './model.ts';
+import type { Concern, Freshness } from './answers/deployment.ts';
 
 /** Epoch milliseconds. */
 interface SourceTimes {

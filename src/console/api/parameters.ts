@@ -1,6 +1,6 @@
 import { destinationHealths } from '../../event/destination-health.ts';
 import { resourceKinds } from '../../resources/resource.ts';
-import { orders, outcomes, ranges } from './model.ts';
+import { orders, outcomes, ranges } from './choices.ts';
 
 /** A parameter's JSON Schema. */
 interface Parameter {

@@ -2,7 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { STATUS_CODES } from 'node:http';
 import { PostriderError, type ErrorCode } from '../../errors.ts';
 import { parameters } from './parameters.ts';
-import type { Problem } from './model.ts';
+import type { Problem } from './answers/answers.ts';
 
 /** An answer that is no success. Its detail is one sentence for a person. */
 export class ProblemError extends Error {

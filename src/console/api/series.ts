@@ -2,7 +2,8 @@ import type { UrlStatus } from '../../event/destination-status.ts';
 import { delivered, failed, noLatency } from '../index/attempt-rows.ts';
 import { latencyAt, latencyClasses } from '../index/latency-classes.ts';
 import { firstStep, resolutions, type Counted } from '../index/series-query.ts';
-import type { Range, Series, SeriesPoint, UrlSeries } from './model.ts';
+import type { Series, SeriesPoint, UrlSeries } from './answers/destinations.ts';
+import type { Range } from './choices.ts';
 
 /** Lines and bands of a destination, made of what was counted. */
 export function seriesOf(

@@ -8,8 +8,9 @@ import type { Access } from '../access/access.ts';
 import { hasRule, mayAsk } from '../access/may-ask.ts';
 import { seenBy, unveiledQuery } from '../access/seen-by.ts';
 import type { PageFile } from '../build-pages.ts';
-import { answer, answerSchemas } from './answers/answers.ts';
-import type { Dated, Problem, Session } from './model.ts';
+import { answer, answerSchemas, type Problem } from './answers/answers.ts';
+import type { Session } from './answers/deployment.ts';
+import type { Dated } from './answers/shapes.ts';
 import { notFound, problem, problemOf, sendProblem } from './problem.ts';
 import { Turns } from './turns.ts';
 

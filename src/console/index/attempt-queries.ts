@@ -11,12 +11,9 @@ import {
 } from './attempt-rows.ts';
 import { writable } from '../../event/sought.ts';
 import { idIn } from '../../event/uid.ts';
-import {
-  outcomes,
-  type AttemptRow as AttemptAnswer,
-  type EventOutcome,
-  type FoundEvent,
-} from '../api/model.ts';
+import type { AttemptRow as AttemptAnswer } from '../api/answers/destinations.ts';
+import type { FoundEvent } from '../api/answers/events.ts';
+import { outcomes, type EventOutcome } from '../api/choices.ts';
 import type { OpenIndex } from './index.ts';
 import { bucketMs } from './schema.ts';
 

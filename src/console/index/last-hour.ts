@@ -1,4 +1,4 @@
-import type { LastHour } from '../api/model.ts';
+import type { LastHour } from '../api/answers/destinations.ts';
 import { delivered, noLatency, refused } from './attempt-rows.ts';
 import { latencyAt, latencyClasses } from './latency-classes.ts';
 import { bucketMs } from './schema.ts';

@@ -16,7 +16,7 @@ import { keptAnswerBytes } from '../../event/limits.ts';
 import { textFieldIn } from '../../event/text-field.ts';
 import { idIn, identityText } from '../../event/uid.ts';
 import type { IncomingRecord } from '../../kafka/record.ts';
-import type { DeadLetter, RejectedCall } from '../api/model.ts';
+import type { DeadLetter, RejectedCall } from '../api/answers/events.ts';
 import { letterKinds, type LetterRow, type SentAgainRow } from './schema.ts';
 import type { Words } from './words.ts';
 

@@ -1,6 +1,6 @@
 import { endAgain } from '../../event/sent-again.ts';
 import { idIn } from '../../event/uid.ts';
-import type { SentAgain } from '../api/model.ts';
+import type { SentAgain } from '../api/answers/events.ts';
 import { deadLetter, delivered, dropped, hashOf, saysOf, storedText } from './attempt-rows.ts';
 import { deadLetterOf } from './letter-rows.ts';
 import type { LetterTable } from './letter-queries.ts';

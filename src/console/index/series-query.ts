@@ -1,4 +1,4 @@
-import type { Range } from '../api/model.ts';
+import type { Range } from '../api/choices.ts';
 import type { OpenIndex } from './index.ts';
 import { bucketMs } from './schema.ts';
 

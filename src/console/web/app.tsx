@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Session } from '../api/model.ts';
+import type { Session } from '../api/answers/deployment.ts';
 import { Concerns } from './parts/concerns.tsx';
 import { hasComeBack, linkId, urlOf, usePlace, type Place } from './navigation.ts';
 import { fullTime } from './format.ts';

@@ -1,6 +1,6 @@
 import { createContext, type Context } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { Session } from '../api/model.ts';
+import type { Session } from '../api/answers/deployment.ts';
 
 const nobody: Session = { user: '', role: 'customer', bodies: false, csrf: '', isOpen: false };
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { chromium, type Page } from 'playwright-core';
-import type { Session } from '../../../src/console/api/model.ts';
+import type { Session } from '../../../src/console/api/answers/deployment.ts';
 import { testNeeding } from '../../harness/needs-program.ts';
 import { programs } from '../../harness/programs.ts';
 import { freePort } from '../../harness/free-ports.ts';

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeLink, type CustomerLink } from '../../../src/console/access/customer-link.ts';
 import { keyFor, sign } from '../../../src/console/access/signed.ts';
-import type { LinkRow, MadeLink, Page, Session, Story } from '../../../src/console/api/model.ts';
+import type { LinkRow, MadeLink } from '../../../src/console/api/answers/actions.ts';
+import type { Session } from '../../../src/console/api/answers/deployment.ts';
+import type { Story } from '../../../src/console/api/answers/events.ts';
+import type { Page } from '../../../src/console/api/answers/shapes.ts';
 import {
   Browser,
   loggedIn,

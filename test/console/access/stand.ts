@@ -15,7 +15,8 @@ import {
 import { addLinkActions } from '../../../src/console/actions/links.ts';
 import type { AccessSettings } from '../../../src/console/access/settings.ts';
 import type { AuditRecord } from '../../../src/event/audit-entry.ts';
-import type { Session, Story } from '../../../src/console/api/model.ts';
+import type { Session } from '../../../src/console/api/answers/deployment.ts';
+import type { Story } from '../../../src/console/api/answers/events.ts';
 import { addActions, type ActionDeps } from '../../../src/console/actions/routes.ts';
 import { addEventRoutes } from '../../../src/console/api/routes/events.ts';
 import type { RouteDeps } from '../../../src/console/api/routes/route.ts';

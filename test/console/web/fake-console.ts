@@ -5,15 +5,13 @@ import { loadPages } from '../../../src/console/build-pages.ts';
 import { destinationHealths } from '../../../src/event/destination-health.ts';
 import { seenBy } from '../../../src/console/access/seen-by.ts';
 import { Veil } from '../../../src/console/access/veil.ts';
+import type { LinkRow, Redrive } from '../../../src/console/api/answers/actions.ts';
+import type { Concern, Session } from '../../../src/console/api/answers/deployment.ts';
 import type {
-  Concern,
   DestinationDetail,
   DestinationRow,
-  LinkRow,
   Overview,
-  Session,
-} from '../../../src/console/api/model.ts';
-import type { Redrive } from '../../../src/console/api/run-model.ts';
+} from '../../../src/console/api/answers/destinations.ts';
 import { fakeData, type FakeData } from './fake-data.ts';
 
 const veil = new Veil(Buffer.alloc(32, 1));

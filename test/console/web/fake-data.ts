@@ -1,20 +1,24 @@
 import type {
-  AttemptRow,
   AudienceRow,
-  AuditEntry,
   Configuration,
-  DeadLetter,
-  DeadLetterCount,
-  DestinationDetail,
-  FoundEvent,
   Notice,
   Pipeline,
+} from '../../../src/console/api/answers/deployment.ts';
+import type {
+  AttemptRow,
+  DestinationDetail,
+  Series,
+} from '../../../src/console/api/answers/destinations.ts';
+import type {
+  DeadLetter,
+  DeadLetterCount,
+  FoundEvent,
   RejectedCall,
   RejectedCount,
-  Series,
   Story,
-} from '../../../src/console/api/model.ts';
-import type { RunRow } from '../../../src/console/api/run-model.ts';
+} from '../../../src/console/api/answers/events.ts';
+import type { AuditEntry } from '../../../src/event/audit-entry.ts';
+import type { RunRow } from '../../../src/console/api/answers/actions.ts';
 import { fakeDestinations, generator, seriesOf } from './fake-destinations.ts';
 import { audiencesOf, pipelineOf, storyOf } from './fake-stories.ts';
 

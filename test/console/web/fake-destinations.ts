@@ -3,7 +3,7 @@ import {
   type DestinationHealth,
 } from '../../../src/event/destination-health.ts';
 import type { UrlStatus } from '../../../src/event/destination-status.ts';
-import type { DestinationDetail, Series } from '../../../src/console/api/model.ts';
+import type { DestinationDetail, Series } from '../../../src/console/api/answers/destinations.ts';
 
 const names = [
   'Acorn Analytics',

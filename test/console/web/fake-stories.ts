@@ -1,4 +1,5 @@
-import type { AudienceRow, Pipeline, Story } from '../../../src/console/api/model.ts';
+import type { AudienceRow, Pipeline } from '../../../src/console/api/answers/deployment.ts';
+import type { Story } from '../../../src/console/api/answers/events.ts';
 
 /** So many minutes ago, or from now. */
 type At = (minutes: number) => string;

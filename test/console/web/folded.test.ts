@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AttemptRow } from '../../../src/console/api/model.ts';
+import type { AttemptRow } from '../../../src/console/api/answers/destinations.ts';
 import { folded } from '../../../src/console/web/screens/destination/folded.ts';
 import { attemptLine } from '../records.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { chromium, type Browser, type Page } from 'playwright-core';
-import type { Session } from '../../../src/console/api/model.ts';
+import type { Session } from '../../../src/console/api/answers/deployment.ts';
 import { testNeeding } from '../../harness/needs-program.ts';
 import { programs } from '../../harness/programs.ts';
 import { operator, startFakeConsole, type FakeConsole } from './fake-console.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { DestinationDetail } from '../../../src/console/api/model.ts';
+import type { DestinationDetail } from '../../../src/console/api/answers/destinations.ts';
 import type { FakeData } from './fake-data.ts';
 import { busy, visiting } from './visiting.ts';
 

@@ -1,41 +1,11 @@
 import { z } from 'zod';
-import type { Problem } from '../model.ts';
-import {
-  audience,
-  auditEntry,
-  configuration,
-  freshness,
-  linkRow,
-  madeLink,
-  notice,
-  pipeline,
-  redrive,
-  runRow,
-  session,
-} from './deployment.ts';
-import {
-  attemptRow,
-  destinationDetail,
-  destinationList,
-  series,
-  testAnswer,
-} from './destinations.ts';
-import {
-  deadLetter,
-  deadLetterCount,
-  foundEvent,
-  rejectedCall,
-  rejectedCount,
-  story,
-} from './events.ts';
-import { models, named, pageOf } from './shapes.ts';
+import { actionAnswers } from './actions.ts';
+import { deploymentAnswers } from './deployment.ts';
+import { destinationAnswers } from './destinations.ts';
+import { eventAnswers } from './events.ts';
+import { models, named, pageOf, type Answer } from './shapes.ts';
 
-/**
- * The answers of `model.ts` as JSON Schemas, for OpenAPI alone: nothing is checked or serialized by them. The
- * compiler holds each to its type, and a test holds what the API answers to each.
- */
-
-const problem = named<Problem>(
+const problem = named(
   'Problem',
   z.object({
     type: z.string(),
@@ -45,64 +15,50 @@ const problem = named<Problem>(
   }),
 );
 
-type AnswerName =
-  | 'session'
-  | 'freshness'
-  | 'destinationList'
-  | 'destinationDetail'
-  | 'series'
-  | 'attemptPage'
-  | 'deadLetterPage'
-  | 'deadLetterCounts'
-  | 'rejectedPage'
-  | 'rejectedCounts'
-  | 'story'
-  | 'eventPage'
-  | 'pipeline'
-  | 'audiencePage'
-  | 'noticePage'
-  | 'auditPage'
-  | 'configuration'
-  | 'redrive'
-  | 'runPage'
-  | 'linkPage'
-  | 'madeLink'
-  | 'tested'
-  | 'nothing';
+const { auditEntry, linkRow, madeLink, redrive, runRow, testAnswer } = actionAnswers;
+const { audience, configuration, freshness, notice, pipeline, session } = deploymentAnswers;
+const { attemptRow, destinationDetail, destinationList, series } = destinationAnswers;
+const { deadLetter, deadLetterCount, foundEvent, rejectedCall, rejectedCount, story } =
+  eventAnswers;
 
-const answers: Readonly<Record<AnswerName, z.ZodType>> = {
-  session: session,
-  freshness: freshness,
-  destinationList: destinationList,
-  destinationDetail: destinationDetail,
-  series: series,
+/** @internal */
+export const answers = {
+  problem,
+  session,
+  freshness,
+  destinationList,
+  destinationDetail,
+  series,
   attemptPage: pageOf('AttemptPage', attemptRow),
   deadLetterPage: pageOf('DeadLetterPage', deadLetter),
   deadLetterCounts: pageOf('DeadLetterCounts', deadLetterCount),
   rejectedPage: pageOf('RejectedPage', rejectedCall),
   rejectedCounts: pageOf('RejectedCounts', rejectedCount),
-  story: story,
+  story,
   eventPage: pageOf('EventPage', foundEvent),
-  pipeline: pipeline,
+  pipeline,
   audiencePage: pageOf('AudiencePage', audience),
   noticePage: pageOf('NoticePage', notice),
   auditPage: pageOf('AuditPage', auditEntry),
-  configuration: configuration,
-  redrive: redrive,
+  configuration,
+  redrive,
   runPage: pageOf('RunPage', runRow),
   linkPage: pageOf('LinkPage', linkRow),
-  madeLink: madeLink,
+  madeLink,
   tested: named('Tested', z.object({ items: z.array(testAnswer) })),
   nothing: named('Nothing', z.object({})),
 };
 
+/** Every answer that is no success: RFC 9457, `application/problem+json`. */
+export type Problem = Answer<(typeof answers)['problem']>;
+
 /** For a route's `response`. */
-export function answer(name: AnswerName): Record<string, unknown> {
+export function answer(name: keyof typeof answers): Record<string, unknown> {
   return {
     200: { description: 'As described', ...refTo(answers[name]) },
     default: {
       description: 'Why there is no answer',
-      content: { 'application/problem+json': { schema: refTo(problem) } },
+      content: { 'application/problem+json': { schema: refTo(answers.problem) } },
     },
   };
 }

@@ -1,21 +1,24 @@
 import { z } from 'zod';
+import type { AttemptLine } from '../../../event/attempt-line.ts';
 import { eventTypes } from '../../../event/call.ts';
 import { destinationHealths } from '../../../event/destination-health.ts';
 import type { DueSpan, LastAnswer, UrlStatus } from '../../../event/destination-status.ts';
-import type { TestAnswer } from '../../actions/operations.ts';
-import type {
-  AttemptRow,
-  DestinationDetail,
-  DestinationList,
-  DestinationRow,
-  Overview,
-  Series,
-} from '../model.ts';
-import { count, dated, maybe, ms, named, resource, time } from './shapes.ts';
+import {
+  count,
+  dated,
+  maybe,
+  ms,
+  named,
+  next,
+  resource,
+  time,
+  type Answer,
+  type Complete,
+} from './shapes.ts';
 
 const state = z.enum(destinationHealths);
 
-const lastAnswer: z.ZodType<LastAnswer> = named<LastAnswer>(
+const lastAnswer = named(
   'LastAnswer',
   z.object({
     at: time,
@@ -23,10 +26,10 @@ const lastAnswer: z.ZodType<LastAnswer> = named<LastAnswer>(
     status: maybe(z.int()),
     detail: maybe(z.string()),
     answer: maybe(z.string().describe('How its body begins, if it was no delivery.')),
-  }),
+  }) satisfies Complete<LastAnswer>,
 );
 
-const urlStatus: z.ZodType<UrlStatus> = named<UrlStatus>(
+const urlStatus = named(
   'UrlStatus',
   z.object({
     url: z
@@ -36,7 +39,7 @@ const urlStatus: z.ZodType<UrlStatus> = named<UrlStatus>(
     failingSince: maybe(time),
     lastAnswer: maybe(lastAnswer),
     nextProbe: maybe(time),
-  }),
+  }) satisfies Complete<UrlStatus>,
 );
 
 const rowFields = {
@@ -47,7 +50,9 @@ const rowFields = {
     z.literal(true).describe('Of one that fails: another of its URLs takes the events.'),
   ),
   since: maybe(time),
-  asOf: maybe(time.describe('When the workers that report on it were last heard.')),
+  asOf: maybe(
+    time.describe('When the workers that report on it were last heard; absent: none was.'),
+  ),
   until: maybe(time),
   lastAnswer: maybe(lastAnswer),
   waiting: count.describe('Events.'),
@@ -63,39 +68,43 @@ const rowFields = {
   p99Ms: maybe(ms),
   deadLetters: count.describe('Of the last 24 hours.'),
   lastHour: z.object({
-    successRate: maybe(z.number().min(0).max(1)),
+    successRate: maybe(z.number().min(0).max(1).describe('Of attempts; absent without any.')),
     points: z
       .array(z.tuple([count, count, ms.nullable()]))
-      .describe('Twelve of five minutes, the oldest first: delivered, failed, p99 in ms.'),
+      .describe(
+        'Twelve of five minutes, the oldest first, the last one not over: delivered, failed, p99 in ms.',
+      ),
   }),
 };
-const destinationRow: z.ZodType<DestinationRow> = named<DestinationRow>(
-  'Destination',
-  z.object(rowFields),
-);
+const destinationRow = named('Destination', z.object(rowFields));
 
-const overview: z.ZodType<Overview> = z.object({
+const overview = z.object({
   total: count,
   counts: z.record(state, count),
   getNothing: count.describe('No URL of theirs takes events.'),
   byOtherUrl: count.describe('One of their URLs fails, and another takes the events.'),
 });
 
-export const destinationList: z.ZodType<DestinationList> = named<DestinationList>(
+const destinationList = named(
   'DestinationList',
   z.object({
     items: z.array(destinationRow),
-    next: maybe(z.string()),
+    next: maybe(next),
     counts: z.record(state, count).describe('Of all that the search finds, whatever their state.'),
     overview: overview.describe('Of all destinations, whatever is searched for.'),
     ...dated,
-    indexing: z.object({ isCaughtUp: z.boolean(), since: maybe(time) }),
+    indexing: z
+      .object({
+        isCaughtUp: z.boolean().describe('Nothing has waited for ten seconds to be read.'),
+        since: maybe(time.describe('Attempts from before are not known.')),
+      })
+      .describe('How far the console itself is behind Kafka.'),
   }),
 );
 
-const dueSpan = z.object({ from: time, until: time }) satisfies z.ZodType<DueSpan>;
+const dueSpan = z.object({ from: time, until: time }) satisfies Complete<DueSpan>;
 
-export const destinationDetail: z.ZodType<DestinationDetail> = named<DestinationDetail>(
+const destinationDetail = named(
   'DestinationDetail',
   z.object({
     ...dated,
@@ -107,12 +116,16 @@ export const destinationDetail: z.ZodType<DestinationDetail> = named<Destination
       due: z.record(z.string(), dueSpan).describe('When what waits in a retry topic is due.'),
     }),
     resource: maybe(
-      resource.describe('As in resource files, its secrets masked. Absent for a customer.'),
+      resource.describe(
+        'As in resource files, its secrets masked; empty where it is not configured any more. Absent for a customer, because the query of a URL may have a token.',
+      ),
     ),
     pause: maybe(z.object({ since: time })),
     openDeadLetters: count.describe('Never sent again, of the last thirty days.'),
     resumedSince: maybe(
-      time.describe('It is not paused any more, and events that were kept for it may be left.'),
+      time.describe(
+        'Since then it is not paused any more, and events that were kept for it may be left.',
+      ),
     ),
     formerSecretUntil: maybe(
       time.describe('Requests are signed with a former secret as well until then.'),
@@ -120,27 +133,35 @@ export const destinationDetail: z.ZodType<DestinationDetail> = named<Destination
   }),
 );
 
-export const series: z.ZodType<Series> = named<Series>(
+const series = named(
   'Series',
   z.object({
     ...dated,
-    from: time,
+    from: time.describe('Of the first point.'),
     stepS: z.int(),
-    points: z.array(
-      z.object({
-        at: time,
-        delivered: count,
-        failed: count,
-        refused: count,
-        p50Ms: ms.nullable(),
-        p99Ms: ms.nullable(),
-      }),
-    ),
+    points: z
+      .array(
+        z.object({
+          at: time,
+          delivered: count,
+          failed: count,
+          refused: count,
+          p50Ms: ms.nullable(),
+          p99Ms: ms.nullable(),
+        }),
+      )
+      .describe('Every step of the range, also those without attempts.'),
     urls: z.array(
       z.object({
-        url: z.string(),
-        bands: z.array(z.object({ from: time, to: time, delivered: count, failed: count })),
-        breaker: maybe(z.enum(['closed', 'open', 'half-open'])),
+        url: z.string().describe('Without credentials and query.'),
+        bands: z
+          .array(z.object({ from: time, to: time, delivered: count, failed: count }))
+          .describe(
+            'Stretches with attempts, each a step long at least; neighbours with the same outcome are one. `failed` counts refusals too.',
+          ),
+        breaker: maybe(
+          z.enum(['closed', 'open', 'half-open']).describe('Absent where no worker says.'),
+        ),
       }),
     ),
   }),
@@ -163,7 +184,7 @@ const eventFields = {
   redrivenAt: maybe(time),
 };
 const attempts = count.describe('Made so far.');
-export const attemptRow: z.ZodType<AttemptRow> = named<AttemptRow>(
+const attemptRow = named(
   'Attempt',
   z.union([
     z.object({
@@ -210,17 +231,25 @@ export const attemptRow: z.ZodType<AttemptRow> = named<AttemptRow>(
     }),
     z.object({ ...eventFields, kind: z.literal('kept'), attempts }),
     z.object({ ...eventFields, kind: z.literal('dropped'), by: z.string() }),
-  ]),
+  ]) satisfies Complete<AttemptLine & { readonly seq: string }>,
 );
 
-export const testAnswer: z.ZodType<TestAnswer> = named<TestAnswer>(
-  'TestAnswer',
-  z.object({
-    url: z.string(),
-    outcome: z.enum(['delivered', 'failed', 'refused']),
-    status: maybe(z.int()),
-    detail: maybe(z.string()),
-    answer: maybe(z.string()),
-    tookMs: ms,
-  }),
-);
+/** @internal */
+export const destinationAnswers = {
+  destinationRow,
+  destinationList,
+  destinationDetail,
+  series,
+  attemptRow,
+};
+type Answers = typeof destinationAnswers;
+
+export type DestinationRow = Answer<Answers['destinationRow']>;
+export type LastHour = DestinationRow['lastHour'];
+export type DestinationList = Answer<Answers['destinationList']>;
+export type Overview = DestinationList['overview'];
+export type DestinationDetail = Answer<Answers['destinationDetail']>;
+export type Series = Answer<Answers['series']>;
+export type SeriesPoint = Series['points'][number];
+export type UrlSeries = Series['urls'][number];
+export type AttemptRow = Answer<Answers['attemptRow']>;

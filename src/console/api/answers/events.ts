@@ -1,15 +1,7 @@
 import { z } from 'zod';
-import {
-  outcomes,
-  type DeadLetter,
-  type DeadLetterCount,
-  type FoundEvent,
-  type RejectedCall,
-  type RejectedCount,
-  type Story,
-} from '../model.ts';
 import { endsAgain } from '../../../event/sent-again.ts';
-import { count, dated, maybe, named, time } from './shapes.ts';
+import { outcomes } from '../choices.ts';
+import { count, dated, maybe, named, time, type Answer } from './shapes.ts';
 
 const texts = z.record(z.string(), z.string());
 const place = z.string().describe('`<partition>:<offset>`, as the command line names it.');
@@ -17,11 +9,15 @@ const place = z.string().describe('`<partition>:<offset>`, as the command line n
 const sentAgain = z
   .object({
     at: time,
-    became: maybe(z.enum(endsAgain)),
+    became: maybe(
+      z
+        .enum(endsAgain)
+        .describe('Absent for calls. `unknown`: nothing is known yet, or no more.'),
+    ),
   })
   .describe('It was sent again, and what became of it.');
 
-export const deadLetter: z.ZodType<DeadLetter> = named<DeadLetter>(
+const deadLetter = named(
   'DeadLetter',
   z.object({
     place,
@@ -35,8 +31,8 @@ export const deadLetter: z.ZodType<DeadLetter> = named<DeadLetter>(
     source: maybe(z.string()),
     attempts: maybe(count),
     callTime: maybe(time.describe('When the call was received.')),
-    redrivenAt: maybe(time),
-    answer: maybe(z.string()),
+    redrivenAt: maybe(time.describe('When it was sent again before it became this letter.')),
+    answer: maybe(z.string().describe('How the last answer of its endpoint begins.')),
     url: maybe(z.string()),
     bytes: count.describe('Of the body.'),
     sentAgain: maybe(sentAgain),
@@ -44,40 +40,67 @@ export const deadLetter: z.ZodType<DeadLetter> = named<DeadLetter>(
 );
 
 const day = z.string().describe('Such as 2026-01-31, in UTC.');
-export const deadLetterCount: z.ZodType<DeadLetterCount> = z.object({
+const open = count.describe('Those that were never sent again.');
+const deadLetterCount = z.object({
   destination: z.string(),
   reason: z.string(),
   day,
   count,
-  open: count.describe('Those that were never sent again.'),
+  open,
 });
 
-export const rejectedCall: z.ZodType<RejectedCall> = named<RejectedCall>(
+const rejectedCall = named(
   'RejectedCall',
   z.object({
     place,
     at: time,
     reason: z.string(),
     detail: z.string(),
-    key: maybe(z.string()),
-    source: maybe(z.string()),
+    key: maybe(z.string().describe('Of the record: usually the user.')),
+    source: maybe(
+      z.string().describe('The source that its write key belongs to; absent where none does.'),
+    ),
     origin: z
       .object({ topic: z.string(), partition: count, offset: count, at: time })
       .describe('Where it first arrived.'),
-    bytes: count,
+    bytes: count.describe('Of the call.'),
     sample: z.string().describe('How it begins.'),
     sentAgain: maybe(sentAgain),
   }),
 );
-export const rejectedCount: z.ZodType<RejectedCount> = z.object({
-  source: z.string(),
+const rejectedCount = z.object({
+  source: z.string().describe('Empty: its write key is missing or belongs to none.'),
   reason: z.string(),
   day,
   count,
-  open: count.describe('Those that were never sent again.'),
+  open,
 });
 
-export const story: z.ZodType<Story> = named<Story>(
+const destinationStory = z.object({
+  destination: z.string(),
+  uid: z.string().nullable().describe('Which destination of the id; null: the first one.'),
+  state: z.enum([
+    'delivered',
+    'waiting',
+    'on-its-way',
+    'paused',
+    'dead-letter',
+    'sent-again',
+    'dropped',
+    'done',
+    'no-trace',
+    'unwanted',
+  ]),
+  at: time.nullable(),
+  detail: z.string(),
+  until: time.nullable(),
+  deadline: time.nullable(),
+  place: z.string().nullable(),
+  unwanted: z.object({ by: z.string(), unwanted: z.string().optional() }).nullable(),
+  happened: z.array(z.object({ at: time, what: z.string() })),
+});
+
+const story = named(
   'Story',
   z.object({
     ...dated,
@@ -85,7 +108,7 @@ export const story: z.ZodType<Story> = named<Story>(
     user: z.string().nullable(),
     source: z.string().nullable(),
     type: z.string().nullable(),
-    event: z.string().nullable(),
+    event: z.string().nullable().describe('The name of a track call.'),
     received: z.array(
       z.object({
         at: time,
@@ -102,40 +125,18 @@ export const story: z.ZodType<Story> = named<Story>(
         detail: z.string(),
       }),
     ),
-    destinations: z.array(
-      z.object({
-        destination: z.string(),
-        uid: z.string().nullable(),
-        state: z.enum([
-          'delivered',
-          'waiting',
-          'on-its-way',
-          'paused',
-          'dead-letter',
-          'sent-again',
-          'dropped',
-          'done',
-          'no-trace',
-          'unwanted',
-        ]),
-        at: time.nullable(),
-        detail: z.string(),
-        until: time.nullable(),
-        deadline: time.nullable(),
-        place: z.string().nullable(),
-        unwanted: z.object({ by: z.string(), unwanted: z.string().optional() }).nullable(),
-        happened: z.array(z.object({ at: time, what: z.string() })),
-      }),
-    ),
+    destinations: z.array(destinationStory),
     copies: maybe(
       z
         .array(z.object({ destination: z.string(), headers: texts, body: z.string() }))
-        .describe('What is sent, its secrets masked.'),
+        .describe(
+          'What is sent, its secrets masked; absent where nothing of it is kept or bodies may not be seen.',
+        ),
     ),
   }),
 );
 
-export const foundEvent: z.ZodType<FoundEvent> = named<FoundEvent>(
+const foundEvent = named(
   'Event',
   z.object({
     messageId: z.string(),
@@ -151,3 +152,24 @@ export const foundEvent: z.ZodType<FoundEvent> = named<FoundEvent>(
     destinations: z.array(z.string()),
   }),
 );
+
+/** @internal */
+export const eventAnswers = {
+  deadLetter,
+  deadLetterCount,
+  rejectedCall,
+  rejectedCount,
+  story,
+  foundEvent,
+};
+type Answers = typeof eventAnswers;
+
+export type DeadLetter = Answer<Answers['deadLetter']>;
+export type SentAgain = NonNullable<DeadLetter['sentAgain']>;
+export type DeadLetterCount = Answer<Answers['deadLetterCount']>;
+export type RejectedCall = Answer<Answers['rejectedCall']>;
+export type RejectedCount = Answer<Answers['rejectedCount']>;
+/** An event from its receipt to its end, as `postrider explain` tells it. */
+export type Story = Answer<Answers['story']>;
+export type DestinationStory = Story['destinations'][number];
+export type FoundEvent = Answer<Answers['foundEvent']>;

@@ -1,16 +1,26 @@
 import { z } from 'zod';
-import type { Dated, Page } from '../model.ts';
 
-/** The parts that schemas of answers are made of. */
+/**
+ * Each answer of the HTTP API under `/api/v1` is described once, by a schema in this folder: OpenAPI shows it, a type
+ * is inferred from it, which handlers and pages use, and a test holds the answers to it. Nothing is checked or
+ * serialized by a schema at run time, and the pages import the types alone, so that no zod is in them. Times are
+ * ISO 8601, in UTC; a field without a value is left out unless its schema says null.
+ *
+ * The tag `internal` takes schemas out of what TypeScript requires an explicit type for (`isolatedDeclarations`).
+ */
+
+/** The type of an answer, which nobody changes once it is made. */
+export type Answer<Schema extends z.ZodType> = Frozen<z.output<Schema>>;
+type Frozen<T> = T extends object ? { readonly [Field in keyof T]: Frozen<T[Field]> } : T;
+
+/** A schema that describes every field of a record of Kafka, also those that an answer may leave out. */
+export type Complete<T> = z.ZodType<T> &
+  ({ readonly shape: Readonly<Record<keyof T, z.ZodType>> } | Pick<z.ZodUnion, 'options'>);
 
 export const models: z.core.$ZodRegistry<{ id: string }> = z.registry<{ id: string }>();
 
-/** An object's schema describes every field, also those that an answer may leave out. */
-type Complete<T> = z.ZodType<T> &
-  ({ readonly shape: Readonly<Record<keyof T, z.ZodType>> } | Pick<z.ZodUnion, 'options'>);
-
 /** A schema with a name of its own in the document. */
-export function named<T>(id: string, schema: Complete<T>): z.ZodType<T> {
+export function named<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
   models.add(schema, { id });
   return schema;
 }
@@ -19,17 +29,34 @@ export const time: z.ZodString = z.string().meta({ format: 'date-time' });
 export const count: z.ZodInt = z.int().min(0);
 export const ms: z.ZodNumber = z.number().min(0);
 export const maybe: typeof z.exactOptional = z.exactOptional;
-
-/** The fields that every answer to a GET has beside its own. */
-export const dated: Readonly<Record<keyof Dated, z.ZodExactOptional<z.ZodString>>> = {
-  asOf: maybe(time.describe('Everything that happened until then is in it.')),
-  old: maybe(z.string().describe('That it is old, in words.')),
-};
-
-export function pageOf<T>(id: string, item: z.ZodType<T>): z.ZodType<Page<T>> {
-  const next = z.string().describe('The cursor of the page behind this one; absent at the end.');
-  return named(id, z.object({ items: z.array(item), next: maybe(next), ...dated }));
-}
-
 /** A resource is as in files, its secrets masked. */
 export const resource: z.ZodType<object> = z.looseObject({});
+
+type DatedFields = {
+  readonly asOf: z.ZodExactOptional<z.ZodString>;
+  readonly old: z.ZodExactOptional<z.ZodString>;
+};
+/** The fields that every answer to a GET has beside its own. */
+export const dated: DatedFields = {
+  asOf: maybe(
+    time.describe(
+      'Everything that happened until then is in it; absent: what Kafka holds is still being read.',
+    ),
+  ),
+  old: maybe(z.string().describe('That it is old, in words; absent: it is as new as it can be.')),
+};
+export type Dated = Answer<z.ZodObject<DatedFields>>;
+
+/** A list, a piece at a time. */
+export interface Page<Item> extends Dated {
+  readonly items: readonly Item[];
+  readonly next?: string;
+}
+
+export const next: z.ZodString = z
+  .string()
+  .describe('The cursor of the page behind this one; absent at the end.');
+
+export function pageOf<Item>(id: string, item: z.ZodType<Item>): z.ZodType<Page<Item>> {
+  return named(id, z.object({ items: z.array(item), next: maybe(next), ...dated }));
+}

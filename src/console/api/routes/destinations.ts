@@ -18,7 +18,8 @@ import {
   type Indexed,
 } from '../destinations.ts';
 import { isHeard, sourceTimesOf } from '../freshness.ts';
-import type { DestinationList, DestinationRow, Order, Range } from '../model.ts';
+import type { DestinationList, DestinationRow } from '../answers/destinations.ts';
+import type { Order, Range } from '../choices.ts';
 import { accept } from '../parameters.ts';
 import { ProblemError } from '../problem.ts';
 import { Remembered } from '../remembered.ts';

@@ -8,7 +8,8 @@ import { withCopies } from '../copies.ts';
 import { decodeCursor } from '../cursor.ts';
 import { LongReadings } from '../in-time.ts';
 import { accept } from '../parameters.ts';
-import type { EventOutcome, Story } from '../model.ts';
+import type { Story } from '../answers/events.ts';
+import type { EventOutcome } from '../choices.ts';
 import { ProblemError } from '../problem.ts';
 import { opened, page, wordOf, type Paged, type RouteDeps } from './route.ts';
 

@@ -12,7 +12,13 @@ import { deadLetterOf, rejectedOf } from '../../index/letter-rows.ts';
 import { deadLettersAgain, placeKey, sentAgainTimes } from '../../index/sent-again.ts';
 import { answer } from '../answers/answers.ts';
 import { decodeCursor } from '../cursor.ts';
-import type { DeadLetter, DeadLetterCount, Page, RejectedCall, RejectedCount } from '../model.ts';
+import type {
+  DeadLetter,
+  DeadLetterCount,
+  RejectedCall,
+  RejectedCount,
+} from '../answers/events.ts';
+import type { Page } from '../answers/shapes.ts';
 import { accept } from '../parameters.ts';
 import { opened, page, type OfDestination, type Paged, type RouteDeps, wordOf } from './route.ts';
 

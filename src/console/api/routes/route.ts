@@ -9,7 +9,7 @@ import type { ExplainedEvent } from '../copies.ts';
 import { encodeCursor } from '../cursor.ts';
 import type { Said, SaidNow } from '../destinations.ts';
 import type { ReadBacklog } from '../flow.ts';
-import type { Page } from '../model.ts';
+import type { Page } from '../answers/shapes.ts';
 import { ProblemError } from '../problem.ts';
 
 export interface RouteDeps {

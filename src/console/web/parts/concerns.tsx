@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { Freshness } from '../../api/model.ts';
+import type { Freshness } from '../../api/answers/deployment.ts';
 import { usePolled } from '../polled.ts';
 import { Clock } from './data.tsx';
 import { Glyph } from './glyph.tsx';

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { LastHour } from '../../api/model.ts';
+import type { LastHour } from '../../api/answers/destinations.ts';
 import { count, percent } from '../format.ts';
 
 const barWidth = 5;

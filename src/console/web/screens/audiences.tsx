@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { printable } from '../../../printable.ts';
-import type { AudienceRow, Page, SyncRun } from '../../api/model.ts';
+import type { AudienceRow, SyncRun } from '../../api/answers/deployment.ts';
+import type { Page } from '../../api/answers/shapes.ts';
 import { count, counted, milliseconds } from '../format.ts';
 import { Data, Id, None, Time } from '../parts/data.tsx';
 import { Nothing, Shown } from '../parts/notes.tsx';

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
-import type { AuditEntry, Page } from '../../api/model.ts';
+import type { Page } from '../../api/answers/shapes.ts';
+import type { AuditEntry } from '../../../event/audit-entry.ts';
 import { withQuery } from '../api.ts';
 import { urlOf } from '../navigation.ts';
 import { Data, Id, None, Time, Who } from '../parts/data.tsx';

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { Configuration } from '../../api/model.ts';
+import type { Configuration } from '../../api/answers/deployment.ts';
 import { given, withQuery } from '../api.ts';
 import { count } from '../format.ts';
 import { setQuery, type Place } from '../navigation.ts';

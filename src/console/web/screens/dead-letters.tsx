@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { DeadLetter, DeadLetterCount, Page } from '../../api/model.ts';
+import type { DeadLetter, DeadLetterCount } from '../../api/answers/events.ts';
+import type { Page } from '../../api/answers/shapes.ts';
 import { given, withQuery } from '../api.ts';
 import { count, counted, dayText } from '../format.ts';
 import { setQuery, type Place } from '../navigation.ts';

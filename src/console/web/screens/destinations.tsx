@@ -1,12 +1,7 @@
 import type { JSX } from 'preact';
 import { destinationHealths } from '../../../event/destination-health.ts';
-import {
-  orders,
-  type DestinationList,
-  type DestinationRow,
-  type Order,
-  type Overview,
-} from '../../api/model.ts';
+import type { DestinationList, DestinationRow, Overview } from '../../api/answers/destinations.ts';
+import { orders, type Order } from '../../api/choices.ts';
 import { given, withQuery } from '../api.ts';
 import { count, counted, milliseconds, percent, rate, short } from '../format.ts';
 import { setQuery, urlOf, type Place } from '../navigation.ts';

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { DestinationStory, Story } from '../../api/model.ts';
+import type { DestinationStory, Story } from '../../api/answers/events.ts';
 import { inOwnZone, zone } from '../format.ts';
 import { urlOf } from '../navigation.ts';
 import { Copy } from '../parts/copy.tsx';

@@ -1,12 +1,8 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import {
-  outcomes,
-  type EventOutcome,
-  type FoundEvent,
-  type Page,
-  type Story,
-} from '../../api/model.ts';
+import type { FoundEvent, Story } from '../../api/answers/events.ts';
+import type { Page } from '../../api/answers/shapes.ts';
+import { outcomes, type EventOutcome } from '../../api/choices.ts';
 import { given, withQuery } from '../api.ts';
 import { fullTime } from '../format.ts';
 import { go, setQuery, urlOf, type Place } from '../navigation.ts';

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { Pipeline, Stage } from '../../api/model.ts';
+import type { Pipeline } from '../../api/answers/deployment.ts';
+import type { Stage } from '../../api/choices.ts';
 import { duration, rate, short } from '../format.ts';
 import { useNowMs } from '../polled.ts';
 

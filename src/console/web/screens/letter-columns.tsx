@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { DeadLetter, SentAgain } from '../../api/model.ts';
+import type { DeadLetter, SentAgain } from '../../api/answers/events.ts';
 import { customersMeaning, deadLetterMeaning } from './reasons.ts';
 import { urlOf } from '../navigation.ts';
 import { inOneLine } from '../parts/answer.tsx';

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
-import type { Notice, Page } from '../../api/model.ts';
+import type { Notice } from '../../api/answers/deployment.ts';
+import type { Page } from '../../api/answers/shapes.ts';
 import { withQuery } from '../api.ts';
 import { urlOf } from '../navigation.ts';
 import { Data, Id, Time } from '../parts/data.tsx';

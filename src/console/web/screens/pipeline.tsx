@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import type { WorkerStatus } from '../../../event/destination-status.ts';
-import type { Pipeline, Stage } from '../../api/model.ts';
+import type { Pipeline } from '../../api/answers/deployment.ts';
+import type { Stage } from '../../api/choices.ts';
 import { count, counted, duration } from '../format.ts';
 import { Id, None, Time } from '../parts/data.tsx';
 import { Glyph } from '../parts/glyph.tsx';

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Redrive } from '../../api/run-model.ts';
+import type { Redrive } from '../../api/answers/actions.ts';
 import { post, Problem } from '../api.ts';
 import { counted } from '../format.ts';
 import { Data, Id } from '../parts/data.tsx';

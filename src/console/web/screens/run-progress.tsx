@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { RunOutcome } from '../../api/model.ts';
-import type { Redrive, RunRow } from '../../api/run-model.ts';
+import type { RunOutcome } from '../../../event/audit-entry.ts';
+import type { Redrive, RunRow } from '../../api/answers/actions.ts';
 import type { Problem } from '../api.ts';
 import { encoded } from '../navigation.ts';
 import { count, counted } from '../format.ts';

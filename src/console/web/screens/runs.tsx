@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
-import type { Page } from '../../api/model.ts';
-import type { RunRow } from '../../api/run-model.ts';
+import type { Page } from '../../api/answers/shapes.ts';
+import type { RunRow } from '../../api/answers/actions.ts';
 import { withQuery } from '../api.ts';
 import { count } from '../format.ts';
 import { urlOf } from '../navigation.ts';

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { DestinationDetail } from '../../../api/model.ts';
-import type { Redrive } from '../../../api/run-model.ts';
+import type { DestinationDetail } from '../../../api/answers/destinations.ts';
+import type { Redrive, TestAnswer } from '../../../api/answers/actions.ts';
 import { post, Problem } from '../../api.ts';
 import { encoded } from '../../navigation.ts';
 import { count, milliseconds } from '../../format.ts';
@@ -14,16 +14,6 @@ import { useSession } from '../../session.ts';
 import { LinksDialog } from './links.tsx';
 import { RedriveDialog } from '../redrive-dialog.tsx';
 import { RunProgress } from '../run-progress.tsx';
-
-/** The answer of one URL. */
-interface TestAnswer {
-  readonly url: string;
-  readonly outcome: 'delivered' | 'failed' | 'refused';
-  readonly status?: number;
-  readonly detail?: string;
-  readonly answer?: string;
-  readonly tookMs: number;
-}
 
 type Action = Asked | 'redrive' | 'links';
 type Asked = 'test' | 'retry' | 'pause' | 'resume';

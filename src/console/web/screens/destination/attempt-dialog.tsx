@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import type { AttemptRow } from '../../../api/model.ts';
+import type { AttemptRow } from '../../../api/answers/destinations.ts';
 import { absolute, milliseconds } from '../../format.ts';
 import { inWords } from '../../parts/answer.tsx';
 import { Copy } from '../../parts/copy.tsx';

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { AttemptRow, Page } from '../../../api/model.ts';
+import type { AttemptRow } from '../../../api/answers/destinations.ts';
+import type { Page } from '../../../api/answers/shapes.ts';
 import { given, withQuery } from '../../api.ts';
 import { count, milliseconds } from '../../format.ts';
 import { setQuery, urlOf, usePlace } from '../../navigation.ts';

@@ -1,4 +1,4 @@
-import type { AttemptRow } from '../../../api/model.ts';
+import type { AttemptRow } from '../../../api/answers/destinations.ts';
 
 /** A row of the table: a line, or several that were put off one after the other for the same reason. */
 export interface FoldedRow {

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
-import type { DeadLetter, Page } from '../../../api/model.ts';
+import type { DeadLetter } from '../../../api/answers/events.ts';
+import type { Page } from '../../../api/answers/shapes.ts';
 import { urlOf } from '../../navigation.ts';
 import { Nothing, Shown } from '../../parts/notes.tsx';
 import { Section } from '../../parts/page.tsx';

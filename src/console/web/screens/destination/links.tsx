@@ -1,6 +1,8 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { DestinationDetail, LinkRow, MadeLink, Page } from '../../../api/model.ts';
+import type { LinkRow, MadeLink } from '../../../api/answers/actions.ts';
+import type { DestinationDetail } from '../../../api/answers/destinations.ts';
+import type { Page } from '../../../api/answers/shapes.ts';
 import { post, Problem } from '../../api.ts';
 import { encoded } from '../../navigation.ts';
 import { Id, Time, Who } from '../../parts/data.tsx';

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import type { UrlStatus } from '../../../../event/destination-status.ts';
-import type { Range, Series, UrlSeries } from '../../../api/model.ts';
+import type { Series, UrlSeries } from '../../../api/answers/destinations.ts';
+import type { Range } from '../../../api/choices.ts';
 import { absolute, count, milliseconds, rate } from '../../format.ts';
 import { setQuery, usePlace } from '../../navigation.ts';
 import { Answer } from '../../parts/answer.tsx';

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { DestinationDetail } from '../../../api/model.ts';
+import type { DestinationDetail } from '../../../api/answers/destinations.ts';
 import { count, counted, milliseconds, percent, rate, short } from '../../format.ts';
 import { encoded, urlOf } from '../../navigation.ts';
 import { Answer } from '../../parts/answer.tsx';

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { DestinationDetail } from '../../../api/model.ts';
+import type { DestinationDetail } from '../../../api/answers/destinations.ts';
 import { count, counted } from '../../format.ts';
 import { Time } from '../../parts/data.tsx';
 import { Nothing } from '../../parts/notes.tsx';
