@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import type { Environment } from '../../src/environment.ts';
-import { findToken, parseTokens } from '../../src/console/access/tokens-file.ts';
+import { findToken, parseTokens } from '../../src/console/access/tokens.ts';
 import { readSettings } from '../../src/settings/read.ts';
 import { settingsTable } from '../../src/settings/table.ts';
 import { test } from 'node:test';

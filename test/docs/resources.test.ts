@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAllDocuments, stringify } from 'yaml';
-import { parseTokens } from '../../src/console/access/tokens-file.ts';
+import { parseTokens } from '../../src/console/access/tokens.ts';
 import { parseResource } from '../../src/resources/schema/schema.ts';
 import { runCommand } from '../harness/run-command.ts';
 import { blocksOf, codeIn, rowsOf, sectionOf } from './blocks.ts';

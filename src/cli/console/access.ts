@@ -1,4 +1,5 @@
-import type { AccessSettings, OidcSettings } from '../../console/access/settings.ts';
+import type { AccessSettings } from '../../console/access/access.ts';
+import type { OidcSettings } from '../../console/access/identity-provider.ts';
 import type { Settings } from '../../settings/table.ts';
 
 /** The people who may use the console, according to the settings. */

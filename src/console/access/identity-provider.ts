@@ -19,9 +19,8 @@ import {
 } from 'openid-client';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
-import { claimValues, type IdentityClaims } from './role-of.ts';
 
-export interface ProviderSettings {
+interface ProviderSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
@@ -31,6 +30,10 @@ export interface ProviderSettings {
   readonly roleClaim: string;
   /** The URL that the provider sends people back to. */
   readonly callback: string;
+}
+
+export interface OidcSettings extends Omit<ProviderSettings, 'callback' | 'roleClaim'> {
+  readonly roles: RoleRules;
 }
 
 /** The state of a log-in that began. It stays in the browser until the person comes back. */
@@ -194,4 +197,47 @@ function reasonOf(error: unknown): string {
   const reasons: string[] = [];
   for (let each = error; each instanceof Error; each = each.cause) reasons.push(each.message);
   return reasons.join(': ');
+}
+
+/** The claims that the identity provider makes about a person. */
+type IdentityClaims = Readonly<Record<string, unknown>>;
+
+/** The claim, and its values, that give each role. */
+interface RoleRules {
+  /** Its name, or the way to it: `realm_access.roles`. */
+  readonly claim: string;
+  readonly operators: readonly string[];
+  readonly viewers: readonly string[];
+}
+
+/** Undefined: neither, so nothing may be seen. */
+export function roleOf(
+  claims: IdentityClaims,
+  { claim, operators, viewers }: RoleRules,
+): 'operator' | 'viewer' | undefined {
+  const values = claimValues(claims, claim);
+  if (values.some((value) => operators.includes(value))) return 'operator';
+  return values.some((value) => viewers.includes(value)) ? 'viewer' : undefined;
+}
+
+/** The texts of a claim that is one text or a list; none for other types. */
+function claimValues(claims: IdentityClaims, claim: string): readonly string[] {
+  // Names may have dots in them, e.g. https://shop.example/roles.
+  const found = Object.hasOwn(claims, claim) ? claims[claim] : within(claims, claim.split('.'));
+  const values: readonly unknown[] = Array.isArray(found) ? found : [found];
+  return values.filter((value) => typeof value === 'string');
+}
+
+/** The name of a person in the pages and in the audit. */
+export function personName(claims: IdentityClaims): string {
+  const { email, email_verified: isVerified, preferred_username: username, sub } = claims;
+  const names = [isVerified === false ? undefined : email, username, sub];
+  return names.find((name) => typeof name === 'string' && name !== '') as string;
+}
+
+function within(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((inside, name) => {
+    const isMap = typeof inside === 'object' && inside !== null && Object.hasOwn(inside, name);
+    return isMap ? (inside as IdentityClaims)[name] : undefined;
+  }, value);
 }

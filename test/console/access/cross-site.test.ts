@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { provenance } from '../../../src/console/access/meant.ts';
+import { provenance } from '../../../src/console/access/sessions.ts';
 import { Browser, loggedIn, startStand, tokenEntry, tokensFile, twoTokens } from './stand.ts';
 
 const pause = '/api/v1/destinations/crm/pause';

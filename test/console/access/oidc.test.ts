@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { OidcSettings } from '../../../src/console/access/settings.ts';
+import type { OidcSettings } from '../../../src/console/access/identity-provider.ts';
 import { freePort } from '../../harness/free-ports.ts';
 import { client, logInAt, startProvider, type TestProvider } from './provider.ts';
 import {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { request } from 'undici';
-import { createAccess } from '../../../src/console/access/create-access.ts';
+import { createAccess, type AccessSettings } from '../../../src/console/access/access.ts';
 import {
   CustomerLinks,
   madeLink,
@@ -13,7 +13,6 @@ import {
   type IdentityOf,
 } from '../../../src/console/access/customer-link.ts';
 import { addLinkActions } from '../../../src/console/actions/links.ts';
-import type { AccessSettings } from '../../../src/console/access/settings.ts';
 import type { AuditRecord } from '../../../src/event/audit-entry.ts';
 import type { Session } from '../../../src/console/api/answers/deployment.ts';
 import type { Story } from '../../../src/console/api/answers/events.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { parseTokens } from '../../../src/console/access/tokens-file.ts';
+import { parseTokens } from '../../../src/console/access/tokens.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { Browser, loggedIn, startStand, tokenEntry, tokensFile, twoTokens } from './stand.ts';
 

@@ -3,8 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { loadPages } from '../../../src/console/build-pages.ts';
 import { destinationHealths } from '../../../src/event/destination-health.ts';
-import { seenBy } from '../../../src/console/access/seen-by.ts';
-import { Veil } from '../../../src/console/access/veil.ts';
+import { seenBy, Veil } from '../../../src/console/access/seen-by.ts';
 import type { LinkRow, Redrive } from '../../../src/console/api/answers/actions.ts';
 import type { Concern, Session } from '../../../src/console/api/answers/deployment.ts';
 import type {

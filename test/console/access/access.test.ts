@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { consoleAccess } from '../../../src/cli/console/access.ts';
 import { CustomerLinks } from '../../../src/console/access/customer-link.ts';
-import { createAccess } from '../../../src/console/access/create-access.ts';
+import { createAccess } from '../../../src/console/access/access.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { describeSettings, readSettings } from '../../../src/settings/read.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describeLine } from '../../../src/attempts/describe.ts';
-import { causeInWords, inCustomersWords } from '../../../src/console/access/customer-words.ts';
+import { causeInWords, inCustomersWords } from '../../../src/console/access/seen-by.ts';
 import { deferralCauses } from '../../../src/delivery/retry-policy.ts';
 import { skipped } from '../../../src/delivery/outcome.ts';
 import type { AttemptLine } from '../../../src/event/attempt-line.ts';
