@@ -4,7 +4,7 @@ import type { Past } from '../../src/event/destination-health.ts';
 import type { WorkerStatus } from '../../src/event/destination-status.ts';
 import { unseen } from '../../src/event/destination-view.ts';
 import { openAccess } from '../../src/console/access/access.ts';
-import { decodeCursor, encodeCursor } from '../../src/console/api/cursor.ts';
+import { decodeCursor, encodeCursor } from '../../src/console/api/routes/route.ts';
 import {
   countStates,
   detailOf,

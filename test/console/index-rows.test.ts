@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AttemptLine } from '../../src/event/attempt-line.ts';
-import { hashOf, lineOfRow, rowOfLine } from '../../src/console/index/attempt-rows.ts';
-import { LastHours } from '../../src/console/index/last-hour.ts';
 import {
+  hashOf,
   latencyAt,
   latencyClasses,
   latencyClassOf,
-} from '../../src/console/index/latency-classes.ts';
+  lineOfRow,
+  rowOfLine,
+} from '../../src/console/index/attempt-rows.ts';
+import { LastHours } from '../../src/console/index/last-hour.ts';
 import { bucketMs } from '../../src/console/index/schema.ts';
 import { Words } from '../../src/console/index/words.ts';
 import { attemptLine } from './records.ts';

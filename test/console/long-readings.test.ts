@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import type { LongReadings } from '../../src/console/api/in-time.ts';
+import type { LongReadings } from '../../src/console/api/turns.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Its timers are looked up when it is imported. */
 async function readingsOf(t: TestContext, most: number): Promise<LongReadings> {
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  const module = await import('../../src/console/api/in-time.ts');
+  const module = await import('../../src/console/api/turns.ts');
   return new module.LongReadings(most);
 }
 

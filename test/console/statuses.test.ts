@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Statuses } from '../../src/console/index/statuses.ts';
+import { Statuses } from '../../src/console/index/live-state.ts';
 
 const minuteMs = 60_000;
 

@@ -1,4 +1,4 @@
-import type { ExplainedEvent } from '../../console/api/copies.ts';
+import type { ExplainedEvent } from '../../console/api/routes/route.ts';
 import type { ConsoleDeps } from '../../console/console.ts';
 import type { Evidence } from '../../explain/evidence.ts';
 import { lookUp } from '../../explain/look-up.ts';

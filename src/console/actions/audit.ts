@@ -11,7 +11,7 @@ import type { Producer } from '../../kafka/produce/producer.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import { CustomerLinks } from '../access/customer-link.ts';
-import { inTime } from '../api/in-time.ts';
+import { inTime } from '../api/turns.ts';
 
 export interface AuditDeps {
   readonly kafka: KafkaClient;

@@ -4,7 +4,7 @@ import type { AuditEntry } from '../../event/audit-entry.ts';
 import { counted } from '../../printable.ts';
 import { operatorOf, whoIs } from '../access/sessions.ts';
 import { answer } from '../api/answers/answers.ts';
-import { inTime } from '../api/in-time.ts';
+import { inTime } from '../api/turns.ts';
 import { accept } from '../api/parameters.ts';
 import { ProblemError } from '../api/problem.ts';
 import type { Redrive } from '../api/answers/actions.ts';

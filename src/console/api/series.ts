@@ -1,6 +1,5 @@
 import type { UrlStatus } from '../../event/destination-status.ts';
-import { delivered, failed, noLatency } from '../index/attempt-rows.ts';
-import { latencyAt, latencyClasses } from '../index/latency-classes.ts';
+import { delivered, failed, latencyAt, latencyClasses, noLatency } from '../index/attempt-rows.ts';
 import { firstStep, resolutions, type Counted } from '../index/series-query.ts';
 import type { Series, SeriesPoint, UrlSeries } from './answers/destinations.ts';
 import type { Range } from './choices.ts';

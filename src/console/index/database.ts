@@ -6,6 +6,7 @@ import type { Logger } from '../../ops/log.ts';
 import type { ConsoleMetrics } from '../metrics.ts';
 import {
   attemptsTable,
+  createTableSql,
   lettersTable,
   offsetsTable,
   plainTables,
@@ -14,7 +15,6 @@ import {
   sentAgainTable,
   wordsTable,
 } from './schema.ts';
-import { createTableSql } from './tables.ts';
 
 /** Beyond its buffers, DuckDB takes as much again. Node, with batches and pages, takes 200 MB. */
 const limits = {

@@ -9,6 +9,7 @@ import type { LastHours } from './last-hour.ts';
 import type { Pasts } from './pasts.ts';
 import { rowOfDeadLetter, rowOfMark, rowOfRejected } from './letter-rows.ts';
 import {
+  append,
   attemptsTable,
   bucketMs,
   lettersTable,
@@ -21,7 +22,6 @@ import {
   type OffsetRow,
   type SentAgainRow,
 } from './schema.ts';
-import { append } from './tables.ts';
 import type { TopicFeed } from './topic-feed.ts';
 import type { Words } from './words.ts';
 

@@ -1,6 +1,5 @@
 import type { LastHour } from '../api/answers/destinations.ts';
-import { delivered, noLatency, refused } from './attempt-rows.ts';
-import { latencyAt, latencyClasses } from './latency-classes.ts';
+import { delivered, latencyAt, latencyClasses, noLatency, refused } from './attempt-rows.ts';
 import { bucketMs } from './schema.ts';
 
 const points = 12;

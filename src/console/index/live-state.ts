@@ -1,5 +1,5 @@
 import { asError } from '../../errors.ts';
-import type { StatusRecord } from '../../event/destination-status.ts';
+import { decodeStatus, type StatusRecord } from '../../event/destination-status.ts';
 import { decodeNotice, type Notice } from '../../event/notice.ts';
 import { isOf, type Identity, type WithUid } from '../../event/uid.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
@@ -11,8 +11,8 @@ import {
 } from '../../kafka/follow/table.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
-import { followAudienceRecords } from '../../resources/audiences/records.ts';
 import type { AudienceRecord } from '../../resources/audiences/record.ts';
+import { followAudienceRecords } from '../../resources/audiences/records.ts';
 import {
   decodeResource,
   maskResource,
@@ -23,7 +23,6 @@ import {
 import { Pauses } from '../../resources/pauses/pauses.ts';
 import type { Resource } from '../../resources/resource.ts';
 import type { Topology } from '../../topology.ts';
-import { Statuses } from './statuses.ts';
 
 /** The state that is small enough for memory: compacted topics, of which the newest record of each key counts. */
 export interface LiveState {
@@ -168,5 +167,45 @@ function readResource(key: string, value: string): Resource | string {
     return maskResource(decodeResource(name, value));
   } catch (error) {
     return asError(error).message;
+  }
+}
+
+/** A killed worker takes nothing back: after an hour its topic has forgotten it, and so does this. */
+const forgottenAfterMs = 3_600_000;
+/** Each worker has a new name after a restart, whether or not anybody looks at the console. */
+const sweepEveryMs = 60_000;
+
+/** Workers' reports, also of workers that are gone, by the keys of their records. */
+export class Statuses {
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #statuses = new Map<string, StatusRecord>();
+  #sweptMs = -Infinity;
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
+
+  /** The number of reports in memory. */
+  get size(): number {
+    return this.#statuses.size;
+  }
+
+  put(key: string, value: Buffer | null): void {
+    const status = value === null ? undefined : decodeStatus(value);
+    if (status === undefined) this.#statuses.delete(key);
+    else this.#statuses.set(key, status);
+    if (this.#clock.now() - this.#sweptMs > sweepEveryMs) this.#sweep();
+  }
+
+  all(): readonly StatusRecord[] {
+    this.#sweep();
+    return [...this.#statuses.values()];
+  }
+
+  #sweep(): void {
+    this.#sweptMs = this.#clock.now();
+    const fromMs = this.#sweptMs - forgottenAfterMs;
+    for (const [key, { at }] of this.#statuses)
+      if (Date.parse(at) < fromMs) this.#statuses.delete(key);
   }
 }

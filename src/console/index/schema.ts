@@ -1,6 +1,23 @@
+import {
+  BIGINT,
+  DuckDBDataChunk,
+  INTEGER,
+  UTINYINT,
+  VARCHAR,
+  type DuckDBConnection,
+  type DuckDBType,
+} from '@duckdb/node-api';
 import type { AttemptRow } from './attempt-rows.ts';
 import type { NumberedWord } from './words.ts';
-import { bigint, integer, tiny, varchar, type Table } from './tables.ts';
+
+/** A column of a table, and what a row has in it. */
+type Column<Row> = readonly [name: string, type: DuckDBType, of: (row: Row) => Value];
+type Value = number | bigint | string | null;
+
+export interface Table<Row> {
+  readonly name: string;
+  readonly columns: readonly Column<Row>[];
+}
 
 /** Another number: files of former versions are removed, and all is read from Kafka again. */
 export const schemaVersion = 4;
@@ -8,24 +25,24 @@ export const schemaVersion = 4;
 export const attemptsTable: Table<AttemptRow> = {
   name: 'attempts',
   columns: [
-    ['seq', bigint, ({ seq }) => BigInt(seq)],
-    ['at_ms', bigint, ({ atMs }) => BigInt(atMs)],
-    ['destination', integer, ({ destination }) => destination],
-    ['what', tiny, ({ what }) => what],
-    ['latency', tiny, ({ latencyClass }) => latencyClass],
-    ['source', integer, ({ source }) => source],
-    ['type', integer, ({ type }) => type],
-    ['event_name', varchar, ({ eventName }) => eventName],
-    ['message', varchar, ({ message }) => message],
-    ['message_hash', integer, ({ messageHash }) => messageHash],
-    ['usr', varchar, ({ user }) => user],
-    ['user_hash', integer, ({ userHash }) => userHash],
-    ['attempt', integer, ({ attempt }) => attempt],
-    ['url', integer, ({ url }) => url],
-    ['status', integer, ({ status }) => status],
-    ['took_ms', integer, ({ tookMs }) => tookMs],
-    ['cause', integer, ({ cause }) => cause],
-    ['rest', varchar, ({ rest }) => rest],
+    ['seq', BIGINT, ({ seq }) => BigInt(seq)],
+    ['at_ms', BIGINT, ({ atMs }) => BigInt(atMs)],
+    ['destination', INTEGER, ({ destination }) => destination],
+    ['what', UTINYINT, ({ what }) => what],
+    ['latency', UTINYINT, ({ latencyClass }) => latencyClass],
+    ['source', INTEGER, ({ source }) => source],
+    ['type', INTEGER, ({ type }) => type],
+    ['event_name', VARCHAR, ({ eventName }) => eventName],
+    ['message', VARCHAR, ({ message }) => message],
+    ['message_hash', INTEGER, ({ messageHash }) => messageHash],
+    ['usr', VARCHAR, ({ user }) => user],
+    ['user_hash', INTEGER, ({ userHash }) => userHash],
+    ['attempt', INTEGER, ({ attempt }) => attempt],
+    ['url', INTEGER, ({ url }) => url],
+    ['status', INTEGER, ({ status }) => status],
+    ['took_ms', INTEGER, ({ tookMs }) => tookMs],
+    ['cause', INTEGER, ({ cause }) => cause],
+    ['rest', VARCHAR, ({ rest }) => rest],
   ],
 };
 
@@ -41,12 +58,12 @@ export interface LetterRow {
 }
 
 const letterColumns: Table<LetterRow>['columns'] = [
-  ['part', integer, ({ partition }) => partition],
-  ['pos', bigint, ({ offset }) => BigInt(offset)],
-  ['at_ms', bigint, ({ atMs }) => BigInt(atMs)],
-  ['whose', integer, ({ whose }) => whose],
-  ['reason', integer, ({ reason }) => reason],
-  ['rest', varchar, ({ rest }) => rest],
+  ['part', INTEGER, ({ partition }) => partition],
+  ['pos', BIGINT, ({ offset }) => BigInt(offset)],
+  ['at_ms', BIGINT, ({ atMs }) => BigInt(atMs)],
+  ['whose', INTEGER, ({ whose }) => whose],
+  ['reason', INTEGER, ({ reason }) => reason],
+  ['rest', VARCHAR, ({ rest }) => rest],
 ];
 
 export const lettersTable: Table<LetterRow> = { name: 'dead_letters', columns: letterColumns };
@@ -68,19 +85,19 @@ export interface SentAgainRow {
 export const sentAgainTable: Table<SentAgainRow> = {
   name: 'sent_again',
   columns: [
-    ['kind', tiny, ({ kind }) => kind],
-    ['part', integer, ({ partition }) => partition],
-    ['pos', bigint, ({ offset }) => BigInt(offset)],
-    ['letter_ms', bigint, ({ letterMs }) => BigInt(letterMs)],
-    ['sent_ms', bigint, ({ sentMs }) => BigInt(sentMs)],
+    ['kind', UTINYINT, ({ kind }) => kind],
+    ['part', INTEGER, ({ partition }) => partition],
+    ['pos', BIGINT, ({ offset }) => BigInt(offset)],
+    ['letter_ms', BIGINT, ({ letterMs }) => BigInt(letterMs)],
+    ['sent_ms', BIGINT, ({ sentMs }) => BigInt(sentMs)],
   ],
 };
 
 export const wordsTable: Table<NumberedWord> = {
   name: 'words',
   columns: [
-    ['id', integer, ([id]) => id],
-    ['word', varchar, ([, word]) => word],
+    ['id', INTEGER, ([id]) => id],
+    ['word', VARCHAR, ([, word]) => word],
   ],
 };
 
@@ -103,10 +120,10 @@ export interface OffsetRow {
 export const offsetsTable: Table<OffsetRow> = {
   name: 'offsets',
   columns: [
-    ['topic', varchar, ({ topic }) => topic],
-    ['topic_id', varchar, ({ topicId }) => topicId],
-    ['part', integer, ({ partition }) => partition],
-    ['next', bigint, ({ next }) => BigInt(next)],
+    ['topic', VARCHAR, ({ topic }) => topic],
+    ['topic_id', VARCHAR, ({ topicId }) => topicId],
+    ['part', INTEGER, ({ partition }) => partition],
+    ['next', BIGINT, ({ next }) => BigInt(next)],
   ],
 };
 
@@ -120,3 +137,33 @@ export const plainTables: readonly string[] = [
 ];
 
 export const bucketMs = 300_000;
+
+/** DuckDB takes rows in pieces of so many. */
+const chunkRows = 2_048;
+
+export function createTableSql<Row>({ name, columns }: Table<Row>): string {
+  const list = columns.map(([column, type]) => `${column} ${type.toString()}`);
+  return `create table ${name} (${list.join(', ')})`;
+}
+
+/** Within the transaction that is open. */
+export async function append<Row>(
+  connection: DuckDBConnection,
+  { name, columns }: Table<Row>,
+  rows: readonly Row[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const types = columns.map(([, type]) => type);
+  const appender = await connection.createAppender(name);
+  // One for all pieces: its memory is DuckDB's, which V8 does not see when it decides what to collect.
+  const chunk = DuckDBDataChunk.create(types);
+  for (let from = 0; from < rows.length; from += chunkRows) {
+    const piece = rows.slice(from, from + chunkRows);
+    chunk.reset();
+    chunk.setColumns(columns.map(([, , of]) => piece.map(of)));
+    appender.appendDataChunk(chunk);
+    // Others have a turn.
+    await new Promise(setImmediate);
+  }
+  appender.closeSync();
+}

@@ -2,15 +2,21 @@ import type { FastifyInstance } from 'fastify';
 import type { Notice as Told } from '../../../event/notice.ts';
 import { answer } from '../answers/answers.ts';
 import { audiencesOf, configurationOf } from '../configured.ts';
-import { decodeCursor } from '../cursor.ts';
+import {
+  decodeCursor,
+  opened,
+  page,
+  Remembered,
+  saidBy,
+  type Paged,
+  type RouteDeps,
+} from './route.ts';
 import { behindOf, ratesOf } from '../flow.ts';
 import { freshnessOf } from '../freshness.ts';
 import type { Configuration, Notice, Pipeline } from '../answers/deployment.ts';
 import type { Page } from '../answers/shapes.ts';
 import { accept } from '../parameters.ts';
-import { inTime } from '../in-time.ts';
-import { Remembered } from '../remembered.ts';
-import { opened, page, saidBy, type Paged, type RouteDeps } from './route.ts';
+import { inTime } from '../turns.ts';
 
 const pipelineMs = 2_000;
 /** Every page asks every two seconds. */

@@ -5,7 +5,17 @@ import { findAttempts, keptSince } from '../../index/attempt-queries.ts';
 import { deadLettersSince, openDeadLetters } from '../../index/letter-queries.ts';
 import { countedOf } from '../../index/series-query.ts';
 import { answer } from '../answers/answers.ts';
-import { decodeCursor } from '../cursor.ts';
+import {
+  decodeCursor,
+  opened,
+  page,
+  Remembered,
+  saidBy,
+  wordOf,
+  type OfDestination,
+  type Paged,
+  type RouteDeps,
+} from './route.ts';
 import {
   countStates,
   detailOf,
@@ -22,17 +32,7 @@ import type { DestinationList, DestinationRow } from '../answers/destinations.ts
 import type { Order, Range } from '../choices.ts';
 import { accept } from '../parameters.ts';
 import { ProblemError } from '../problem.ts';
-import { Remembered } from '../remembered.ts';
 import { seriesOf } from '../series.ts';
-import {
-  opened,
-  page,
-  saidBy,
-  wordOf,
-  type OfDestination,
-  type Paged,
-  type RouteDeps,
-} from './route.ts';
 
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;

@@ -1,17 +1,24 @@
 import type { FastifyInstance } from 'fastify';
 import { isOf } from '../../../event/uid.ts';
+import type { Destination, Resource } from '../../../resources/resource.ts';
+import { whoIs } from '../../access/sessions.ts';
 import { eventsOfUser, whoseMessage } from '../../index/attempt-queries.ts';
 import type { LiveState } from '../../index/live-state.ts';
-import { whoIs } from '../../access/sessions.ts';
 import { answer } from '../answers/answers.ts';
-import { withCopies } from '../copies.ts';
-import { decodeCursor } from '../cursor.ts';
-import { LongReadings } from '../in-time.ts';
-import { accept } from '../parameters.ts';
 import type { Story } from '../answers/events.ts';
 import type { EventOutcome } from '../choices.ts';
+import { accept } from '../parameters.ts';
 import { ProblemError } from '../problem.ts';
-import { opened, page, wordOf, type Paged, type RouteDeps } from './route.ts';
+import { LongReadings } from '../turns.ts';
+import {
+  decodeCursor,
+  opened,
+  page,
+  wordOf,
+  type ExplainedEvent,
+  type Paged,
+  type RouteDeps,
+} from './route.ts';
 
 /** At a time: a story reads Kafka for a second or more. */
 const mostStories = 4;
@@ -101,4 +108,48 @@ function ofPresent(story: Story, { identityOf }: Pick<LiveState, 'identityOf'>):
     return present !== undefined && isOf(present, { uid: uid ?? undefined });
   });
   return { ...story, destinations };
+}
+
+const notShown = '(not shown)';
+
+function withCopies(
+  { story, bodies }: ExplainedEvent,
+  { resources, identityOf }: Pick<LiveState, 'resources' | 'identityOf'>,
+): Story {
+  const copies = bodies
+    // What an earlier destination of the id got concerns nobody who looks at this one.
+    .filter((each) => isOf(identityOf(each.id) ?? each, each))
+    .map(({ id, body }) => ({
+      destination: id,
+      headers: headersOf(resources.get(`Destination/${id}`), story.messageId),
+      body,
+    }));
+  return copies.length === 0 ? story : { ...story, copies };
+}
+
+/** The headers that deliveries have now. Configured ones are shown by their names alone. */
+function headersOf(
+  resource: Resource | undefined,
+  messageId: string,
+): Readonly<Record<string, string>> {
+  if (resource?.kind !== 'Destination') return {};
+  const { webhooks, sharedSecret, signature, idempotencyHeader } = resource;
+  return {
+    'Content-Type': 'application/json',
+    ...(sharedSecret === undefined ? {} : signatureHeaders(signature, messageId)),
+    ...(idempotencyHeader === undefined ? {} : { [idempotencyHeader]: messageId }),
+    ...Object.fromEntries(webhooks.flatMap(({ headers }) => Object.entries(headers))),
+  };
+}
+
+function signatureHeaders(
+  signature: Destination['signature'],
+  messageId: string,
+): Readonly<Record<string, string>> {
+  return {
+    ...(signature === 'standard' ? {} : { 'X-Signature': notShown }),
+    ...(signature === undefined
+      ? {}
+      : { 'webhook-id': messageId, 'webhook-timestamp': notShown, 'webhook-signature': notShown }),
+  };
 }

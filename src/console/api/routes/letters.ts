@@ -11,7 +11,15 @@ import {
 import { deadLetterOf, rejectedOf } from '../../index/letter-rows.ts';
 import { deadLettersAgain, placeKey, sentAgainTimes } from '../../index/sent-again.ts';
 import { answer } from '../answers/answers.ts';
-import { decodeCursor } from '../cursor.ts';
+import {
+  decodeCursor,
+  opened,
+  page,
+  wordOf,
+  type OfDestination,
+  type Paged,
+  type RouteDeps,
+} from './route.ts';
 import type {
   DeadLetter,
   DeadLetterCount,
@@ -20,7 +28,6 @@ import type {
 } from '../answers/events.ts';
 import type { Page } from '../answers/shapes.ts';
 import { accept } from '../parameters.ts';
-import { opened, page, type OfDestination, type Paged, type RouteDeps, wordOf } from './route.ts';
 
 const dayMs = 86_400_000;
 

@@ -5,12 +5,18 @@ import type { Topology } from '../../../topology.ts';
 import type { Audit } from '../../actions/audit.ts';
 import type { Index, OpenIndex } from '../../index/index.ts';
 import type { LiveState } from '../../index/live-state.ts';
-import type { ExplainedEvent } from '../copies.ts';
-import { encodeCursor } from '../cursor.ts';
+import type { Page } from '../answers/shapes.ts';
+import type { Story } from '../answers/events.ts';
 import type { Said, SaidNow } from '../destinations.ts';
 import type { ReadBacklog } from '../flow.ts';
-import type { Page } from '../answers/shapes.ts';
 import { ProblemError } from '../problem.ts';
+
+/** An event as `explain` finds it. */
+export interface ExplainedEvent {
+  readonly story: Story;
+  /** The body that each destination got, or will get. */
+  readonly bodies: readonly (Identity & { readonly body: string })[];
+}
 
 export interface RouteDeps {
   readonly index: Index;
@@ -65,4 +71,71 @@ export function page<T>(
   next: readonly (string | number)[] | undefined,
 ): Page<T> {
   return { items, ...(next === undefined ? {} : { next: encodeCursor(next) }) };
+}
+
+/** The place where a page ends, in letters that need no escape in a URL. */
+export function encodeCursor(place: readonly (number | string)[]): string {
+  return Buffer.from(JSON.stringify(place)).toString('base64url');
+}
+
+/**
+ * @param types of what is in it
+ * @throws ProblemError for one that this route has not made
+ */
+export function decodeCursor<const Types extends readonly ('number' | 'string')[]>(
+  cursor: string | undefined,
+  ...types: Types
+): Place<Types> | undefined {
+  if (cursor === undefined) return undefined;
+  const place = jsonOf(Buffer.from(cursor, 'base64url').toString());
+  const isOurs =
+    Array.isArray(place) &&
+    place.length === types.length &&
+    place.every((each, at) => typeof each === types[at]) &&
+    place.every((each) => typeof each !== 'number' || Number.isSafeInteger(each)) &&
+    encodeCursor(place) === cursor;
+  if (!isOurs)
+    throw new ProblemError(
+      400,
+      'cursor is not one of this list; allowed: what `next` of the page before was.',
+    );
+  return place as unknown as Place<Types>;
+}
+
+type Place<Types extends readonly ('number' | 'string')[]> = {
+  readonly [At in keyof Types]: Types[At] extends 'number' ? number : string;
+};
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** An answer that is made once for all requests within a time. */
+export class Remembered<T> {
+  readonly #clock: Clock;
+  readonly #forMs: number;
+  readonly #make: () => Promise<T>;
+  #made: { readonly atMs: number; readonly value: Promise<T> } | undefined;
+
+  constructor(clock: Clock, forMs: number, make: () => Promise<T>) {
+    this.#clock = clock;
+    this.#forMs = forMs;
+    this.#make = make;
+  }
+
+  async get(): Promise<T> {
+    const nowMs = this.#clock.now();
+    const made = this.#made;
+    if (made !== undefined && nowMs - made.atMs < this.#forMs && nowMs >= made.atMs)
+      return made.value;
+    const value = this.#make();
+    this.#made = { atMs: nowMs, value };
+    // A failure is not remembered.
+    value.catch(() => (this.#made = undefined));
+    return value;
+  }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { nextPath } from '../../../../src/console/access/log-in-routes.ts';
 import { sessionMs, Sessions } from '../../../../src/console/access/sessions.ts';
 import { parseTokens } from '../../../../src/console/access/tokens.ts';
-import { decodeCursor, encodeCursor } from '../../../../src/console/api/cursor.ts';
+import { decodeCursor, encodeCursor } from '../../../../src/console/api/routes/route.ts';
 import { ProblemError } from '../../../../src/console/api/problem.ts';
 import { PostriderError } from '../../../../src/errors.ts';
 import { systemClock } from '../../../../src/ops/clock.ts';
