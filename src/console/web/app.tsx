@@ -12,14 +12,13 @@ import { printable } from '../../printable.ts';
 import { AudiencesPage } from './screens/audiences.tsx';
 import { AuditPage } from './screens/audit.tsx';
 import { ConfigurationPage } from './screens/configuration.tsx';
-import { DeadLettersPage } from './screens/dead-letters.tsx';
 import { DestinationPage } from './screens/destination/page.tsx';
 import { DestinationsPage } from './screens/destinations.tsx';
 import { CustomerEventPage, EventPage } from './screens/event.tsx';
+import { DeadLettersPage, RejectedPage } from './screens/letters.tsx';
 import { NoticesPage } from './screens/notices.tsx';
 import { PipelinePage } from './screens/pipeline.tsx';
 import { RunsPage } from './screens/runs.tsx';
-import { RejectedPage } from './screens/rejected.tsx';
 import { brand, mayOpenEvents, SessionContext } from './session.ts';
 
 const sections = [

@@ -137,6 +137,8 @@ function answerTo(
   { data, session, concerns = [] }: FakeState,
 ): object | undefined {
   const list = (items: readonly object[]): object => page(items, query);
+  const isWanted = (name: string, value: string): boolean =>
+    [null, value].includes(query.get(name));
   const one = /^\/destinations\/([^/]+)(?:\/([a-z-]+))?$/.exec(path);
   if (one !== null) return ofDestination(decodeURIComponent(one[1] ?? ''), one[2], query, data);
   switch (path) {
@@ -159,16 +161,13 @@ function answerTo(
         indexing: { isCaughtUp: true },
       };
     }
-    case '/dead-letters': {
-      const isWanted = (name: 'destination' | 'reason', value: string): boolean =>
-        [null, value].includes(query.get(name));
+    case '/dead-letters':
       return list(
         data.deadLetters.filter(
           ({ destination, reason }) =>
             isWanted('destination', destination) && isWanted('reason', reason),
         ),
       );
-    }
     case '/dead-letters/summary':
       return { items: data.deadLetterCounts };
     case '/events':
@@ -182,7 +181,11 @@ function answerTo(
     case '/pipeline':
       return data.pipeline;
     case '/rejected':
-      return list(data.rejected);
+      return list(
+        data.rejected.filter(
+          ({ source = '', reason }) => isWanted('source', source) && isWanted('reason', reason),
+        ),
+      );
     case '/rejected/summary':
       return { items: data.rejectedCounts };
     case '/audiences':

@@ -341,6 +341,29 @@ visiting(
 );
 
 visiting(
+  'dead letters and rejected calls are narrowed to a group, and to the time that was chosen',
+  async ({ page, open }) => {
+    for (const [path, list] of [
+      ['/dead-letters', 'Dead letters, the newest first'],
+      ['/rejected', 'Rejected calls, the newest first'],
+    ] as const) {
+      await open(path);
+      await page.getByRole('button', { name: '30 days' }).click();
+      const group = page.locator('tbody tr.linked').first();
+      const reason = await group.locator('strong').innerText();
+      const letters = page.getByRole('table', { name: list }).locator('tbody tr');
+      await letters.filter({ hasNotText: reason }).first().waitFor();
+      await group.getByRole('link').click();
+      await letters.filter({ hasNotText: reason }).first().waitFor({ state: 'detached' });
+      assert.ok((await letters.count()) > 0);
+      assert.match(page.url(), /(?:destination|source)=.*&reason=.*&days=30/);
+      await page.getByRole('button', { name: 'Show all again' }).click();
+      await letters.filter({ hasNotText: reason }).first().waitFor();
+    }
+  },
+);
+
+visiting(
   'letters and rejected calls are chosen one by one, with a pace, and sent again',
   async ({ page, fake, open }) => {
     for (const [path, noun, pace] of [

@@ -7,7 +7,7 @@ import { Section } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { usePolled } from '../../polled.ts';
 import { mayOpenEvents, useSession, useWords } from '../../session.ts';
-import { letterColumns } from '../letter-columns.tsx';
+import { letterColumns } from '../letter-kinds.tsx';
 
 const shown = 10;
 
