@@ -2,8 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../errors.ts';
 import { adminError } from './failure.ts';
 import type { OffsetRange } from './admin.ts';
-import { earliestTime, latestTime, type Cluster, type ClusterClient } from './cluster/cluster.ts';
-import { listOffsets } from './cluster/list-offsets.ts';
+import {
+  earliestTime,
+  latestTime,
+  listOffsets,
+  type Cluster,
+  type ClusterClient,
+} from './cluster/cluster.ts';
 import { judgePart, newContradiction } from './fetch/judge-part.ts';
 import { Cursor, PartitionRecords } from './fetch/cursor.ts';
 import { areConfirmed } from './follow/witnesses.ts';

@@ -1,7 +1,12 @@
 import { PostriderError } from '../errors.ts';
 import { adminError, failureOf, isRefusal } from './failure.ts';
-import { earliestTime, latestTime, type Cluster, type ClusterClient } from './cluster/cluster.ts';
-import { listOffsets } from './cluster/list-offsets.ts';
+import {
+  earliestTime,
+  latestTime,
+  listOffsets,
+  type Cluster,
+  type ClusterClient,
+} from './cluster/cluster.ts';
 import { Coordinator } from './consume/coordinator.ts';
 import { KafkaAnswerError } from './protocol/errors.ts';
 

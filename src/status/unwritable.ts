@@ -1,4 +1,5 @@
-import type { ClusterClient, TopicMetadata } from '../kafka/cluster/cluster.ts';
+import type { ClusterClient } from '../kafka/cluster/cluster.ts';
+import type { TopicMetadata } from '../kafka/cluster/latest-metadata.ts';
 import type { KafkaErrorName } from '../kafka/protocol/errors.ts';
 
 /** A topic that takes no records, or not all. */

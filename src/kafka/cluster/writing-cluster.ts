@@ -17,8 +17,6 @@ import {
 import { answerMs, graceMs, type Connections, type Line } from './connections.ts';
 import { LatestMetadata, type TopicMetadata } from './latest-metadata.ts';
 
-export type { TopicMetadata } from './latest-metadata.ts';
-
 /**
  * The questions of a producer, each answer as it came: an error of one partition is that partition's. Every
  * method rejects when no answer comes, because the connection is lost, a broker hangs or is not known; what was

@@ -1,5 +1,4 @@
-import { earliestTime, type Cluster } from '../cluster/cluster.ts';
-import { listOffsets } from '../cluster/list-offsets.ts';
+import { earliestTime, listOffsets, type Cluster } from '../cluster/cluster.ts';
 import { KafkaAnswerError, type KafkaErrorName } from '../protocol/errors.ts';
 import { decodeCommitMetadata, untold, type CommitMetadata } from './commit-metadata.ts';
 import type { CommittedOffset, Coordinator } from './coordinator.ts';

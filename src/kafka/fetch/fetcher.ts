@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LogThrottle } from '../../ops/log-throttle.ts';
 import type { Logger } from '../../ops/log.ts';
-import { earliestTime, latestTime, type Cluster } from '../cluster/cluster.ts';
-import { listOffsets } from '../cluster/list-offsets.ts';
+import { earliestTime, latestTime, listOffsets, type Cluster } from '../cluster/cluster.ts';
 import { reasonOf, refusedRight } from '../failure.ts';
 import { refusalPauseMs } from '../retrying.ts';
 import { KafkaAnswerError } from '../protocol/errors.ts';

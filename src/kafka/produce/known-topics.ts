@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../../ops/clock.ts';
-import type { Cluster, TopicMetadata } from '../cluster/cluster.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { TopicMetadata } from '../cluster/latest-metadata.ts';
 import { failureNamed, failureOf, type KafkaFailure } from '../failure.ts';
 import { backoffMs } from '../retrying.ts';
 import type { ProducerEvents } from './events.ts';

@@ -3,9 +3,8 @@ import type {
   Cluster,
   ListedOffset,
   ListOffsetsRequest,
-  TopicMetadata,
 } from '../../../src/kafka/cluster/cluster.ts';
-import { LatestMetadata } from '../../../src/kafka/cluster/latest-metadata.ts';
+import { LatestMetadata, type TopicMetadata } from '../../../src/kafka/cluster/latest-metadata.ts';
 import type {
   EpochEndAnswer,
   EpochEndRequest,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { setImmediate } from 'node:timers/promises';
-import type { TopicMetadata } from '../../../src/kafka/cluster/cluster.ts';
+import type { TopicMetadata } from '../../../src/kafka/cluster/latest-metadata.ts';
 import type { ProducerCluster } from '../../../src/kafka/cluster/writing-cluster.ts';
 import type { ProducerClient } from '../../../src/kafka/produce/producer.ts';
 import type { Compressor } from '../../../src/kafka/protocol/compressor.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { earliestTime, latestTime } from '../../../src/kafka/cluster/cluster.ts';
-import { listOffsets } from '../../../src/kafka/cluster/list-offsets.ts';
+import { earliestTime, latestTime, listOffsets } from '../../../src/kafka/cluster/cluster.ts';
 import { FakeBrokers } from '../fake-brokers.ts';
 
 /** Four partitions, of which 0 and 3 have the same leader; partition i ends at i + 1. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FetchRounds } from '../../../src/kafka/cluster/fetch-rounds.ts';
+import { FetchRounds } from '../../../src/kafka/cluster/shared-fetches.ts';
 import type {
   FetchAnswer,
   FetchedPartition,
