@@ -1,11 +1,10 @@
 import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import type { ConsumeLoop, ConsumeObserver } from '../kafka/consume/consume-loop.ts';
 import type { ClusterClient } from '../kafka/cluster/cluster.ts';
-import { IntakeBudget } from '../kafka/consume/intake-budget.ts';
-import { Redeliveries } from '../kafka/consume/redeliveries.ts';
+import { IntakeBudget, type WindowLimits } from '../kafka/consume/window.ts';
+import { Redeliveries } from '../kafka/consume/consume-metrics.ts';
 import { PartitionMap } from '../kafka/partition-map.ts';
 import type { TopicPartition } from '../kafka/record.ts';
-import type { WindowLimits } from '../kafka/consume/window.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { DeliveryEngine } from './engine.ts';

@@ -5,8 +5,12 @@ import type { KeptAttempts } from '../event/attempt-line.ts';
 import { withAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
-import { observeReading } from '../kafka/consume/consume-metrics.ts';
-import { lagByTopic, oldestByTopic, unreadBefore } from '../kafka/consume/lag.ts';
+import {
+  lagByTopic,
+  observeReading,
+  oldestByTopic,
+  unreadBefore,
+} from '../kafka/consume/consume-metrics.ts';
 import type { WindowLimits } from '../kafka/consume/window.ts';
 import { objectiveMs } from '../event/limits.ts';
 import { asKafka } from '../kafka/produce/kafka-clock.ts';

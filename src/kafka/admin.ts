@@ -2,8 +2,7 @@ import type { Admin } from 'kafkajs';
 import { adminError, failureOf } from './failure.ts';
 import { elections, retryWhileUnsettled, type Unsettled } from './retrying.ts';
 import type { KafkaClient } from './client.ts';
-import { decodeCommitMetadata } from './consume/commit-metadata.ts';
-import { UnfinishedPart } from './consume/unfinished-part.ts';
+import { decodeCommitMetadata, UnfinishedPart } from './consume/commit-metadata.ts';
 import { kafkajs } from './kafkajs/library.ts';
 
 /** A topic as it should be, or as it is. `config` holds topic-level settings. */

@@ -1,9 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KafkaClient } from '../kafka/client.ts';
 import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
-import { observeReading } from '../kafka/consume/consume-metrics.ts';
+import {
+  lagByTopic,
+  observeReading,
+  oldestByTopic,
+  unfinishedBefore,
+} from '../kafka/consume/consume-metrics.ts';
 import { objectiveMs } from '../event/limits.ts';
-import { lagByTopic, oldestByTopic, unfinishedBefore } from '../kafka/consume/lag.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { SteadyClock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';

@@ -1,5 +1,4 @@
-import type { Holding } from '../../kafka/consume/intake-budget.ts';
-import type { WindowLimits } from '../../kafka/consume/window.ts';
+import type { Holding, WindowLimits } from '../../kafka/consume/window.ts';
 
 /** The bytes that a window holds of unpacked records. */
 const mostBytes = 4 * 1024 * 1024;

@@ -11,10 +11,9 @@ import type { TopicPartition } from '../record.ts';
 import { Committer } from './committer.ts';
 import type { ConsumedRecord } from './consumed-record.ts';
 import { Intake } from './intake.ts';
-import { IntakeBudget } from './intake-budget.ts';
+import { IntakeBudget, type WindowLimits } from './window.ts';
 import { Membership } from './membership.ts';
 import { lookUpPositions } from './positions.ts';
-import type { WindowLimits } from './window.ts';
 
 export interface ConsumeLoopOptions {
   readonly groupId: string;

@@ -1,5 +1,89 @@
 import { Counter, type Registry } from 'prom-client';
-import type { ConsumeObserver } from './consume-loop.ts';
+import { PartitionMap } from '../partition-map.ts';
+import type { ConsumeLoop, ConsumeObserver, PartitionBefore } from './consume-loop.ts';
+import type { ConsumedRecord, RecordOwner } from './consumed-record.ts';
+
+/** Records behind the high watermark, those in flight included, by topic. */
+export function lagByTopic(loops: Iterable<ConsumeLoop>): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const loop of loops)
+    for (const { topic, records } of loop.lag()) sums.set(topic, (sums.get(topic) ?? 0) + records);
+  return sums;
+}
+
+/**
+ * The age of the oldest record in flight, by topic, in milliseconds; 0 if none is in flight.
+ */
+export function oldestByTopic(loops: Iterable<ConsumeLoop>, nowMs: number): Map<string, number> {
+  const ages = new Map<string, number>();
+  for (const loop of loops)
+    for (const { topic, oldestMs = nowMs } of loop.lag())
+      ages.set(topic, Math.max(ages.get(topic) ?? 0, nowMs - oldestMs));
+  return ages;
+}
+
+/** Records not taken in yet that were appended before `timeMs`, by topic: an estimate. */
+export function unreadBefore(
+  loops: Iterable<ConsumeLoop>,
+  timeMs: number,
+  nowMs: number,
+): Map<string, number> {
+  return sumByTopic(loops, timeMs, nowMs, ({ unread }) => unread);
+}
+
+/** Unfinished records that were appended before `timeMs`, by topic; an estimate for those not taken in yet. */
+export function unfinishedBefore(
+  loops: Iterable<ConsumeLoop>,
+  timeMs: number,
+  nowMs: number,
+): Map<string, number> {
+  return sumByTopic(loops, timeMs, nowMs, ({ inFlight, unread }) => inFlight + unread);
+}
+
+function sumByTopic(
+  loops: Iterable<ConsumeLoop>,
+  timeMs: number,
+  nowMs: number,
+  count: (before: PartitionBefore) => number,
+): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const loop of loops)
+    for (const before of loop.before(timeMs, nowMs))
+      sums.set(before.topic, (sums.get(before.topic) ?? 0) + count(before));
+  return sums;
+}
+
+type Taken = Pick<ConsumedRecord, 'topic' | 'partition' | 'offset'> & {
+  readonly owner: Pick<RecordOwner, 'tracker'>;
+};
+type Tracker = RecordOwner['tracker'];
+
+/**
+ * Counts records that come again although this process had finished them: their partition moved away, or its
+ * offset was moved back, before they were committed. Former accounts are kept until the partition has passed
+ * them. Records that another process finished, or this one before a restart, are not counted.
+ */
+export class Redeliveries {
+  readonly #partitions = new PartitionMap<{ current: Tracker; former: Tracker[] }>();
+
+  /** The number of these new records of one partition, in offset order, that were finished before. */
+  count(records: readonly Taken[]): number {
+    const first = records[0];
+    if (first === undefined) return 0;
+    const { tracker } = first.owner;
+    const known = this.#partitions.get(first.topic, first.partition);
+    if (known === undefined) this.#partitions.set(first, { current: tracker, former: [] });
+    if (known === undefined) return 0;
+    if (known.current !== tracker) {
+      known.former.push(known.current);
+      known.current = tracker;
+    }
+    if (known.former.length === 0) return 0;
+    known.former = known.former.filter(({ next }) => next > first.offset);
+    return records.filter(({ offset }) => known.former.some((each) => each.hasFinished(offset)))
+      .length;
+  }
+}
 
 type ReadingObserver = Required<Pick<ConsumeObserver, 'recordsGone' | 'unreadable'>>;
 

@@ -7,10 +7,9 @@ import { reasonOf } from '../failure.ts';
 import { PartitionMap } from '../partition-map.ts';
 import type { TopicPartition } from '../record.ts';
 import type { ConsumedRecord } from './consumed-record.ts';
-import type { IntakeBudget } from './intake-budget.ts';
+import type { IntakeBudget, WindowLimits } from './window.ts';
 import { OwnedPartition, type FormerAccount } from './owned-partition.ts';
 import type { Position } from './positions.ts';
-import type { WindowLimits } from './window.ts';
 
 /** The actions that the intake decides on. */
 export interface IntakeOptions {

@@ -5,8 +5,7 @@ import { encodeCommitMetadata, mostGaps, type CommitMetadata } from './commit-me
 import { ConsumedRecord, type RecordOwner } from './consumed-record.ts';
 import type { Commit } from './coordinator.ts';
 import { eitherOf, OffsetTracker, type FinishedAhead } from './offset-tracker.ts';
-import type { Holding } from './intake-budget.ts';
-import { fullness, hasRoom, mustPause, type WindowLimits } from './window.ts';
+import { fullness, hasRoom, mustPause, type Holding, type WindowLimits } from './window.ts';
 
 /**
  * The account of one partition since it was last read from a committed offset: in flight and committed. Records

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import fc from '../../harness/fast-check.ts';
+import { describe, test } from 'node:test';
 import {
   decodeCommitMetadata,
   encodeCommitMetadata,
   mostGaps,
+  UnfinishedPart,
 } from '../../../src/kafka/consume/commit-metadata.ts';
 import type { FinishedAhead } from '../../../src/kafka/consume/offset-tracker.ts';
+import fc from '../../harness/fast-check.ts';
 
 /** Kafka's default of `offset.metadata.max.bytes`. */
 const mostBytes = 4_096;
@@ -154,4 +155,28 @@ test('what cannot be an epoch or an offset has no information', () => {
   assert.deepEqual(decodeCommitMetadata(5, `1;7;${'9'.repeat(20)};AQ`), withoutAhead);
   const endless = Buffer.from([...Array<number>(200).fill(0x80), 1]).toString('base64');
   assert.deepEqual(decodeCommitMetadata(5, `1;7;10;${endless}`), withoutAhead);
+});
+
+function offsetsOf(part: UnfinishedPart): number[] {
+  return Array.from({ length: 20 }, (_, offset) => offset).filter((offset) => part.has(offset));
+}
+
+describe('what a group has not finished of a partition', () => {
+  test('is all from the committed offset on where nothing is said of gaps', () => {
+    const part = new UnfinishedPart({ partition: 0, start: 3, end: 7 }, undefined);
+    assert.deepEqual(offsetsOf(part), [3, 4, 5, 6]);
+    assert.equal(part.count, 4);
+  });
+
+  test('leaves out what is finished ahead', () => {
+    const ahead = { upTo: 10, unfinished: new Set([2, 4, 8]) };
+    const part = new UnfinishedPart({ partition: 0, start: 3, end: 12 }, ahead);
+    assert.deepEqual(offsetsOf(part), [4, 8, 10, 11]);
+    assert.equal(part.count, 4);
+  });
+
+  test('is nothing where the log ends before the committed offset', () => {
+    for (const ahead of [undefined, { upTo: 9, unfinished: new Set([8]) }])
+      assert.equal(new UnfinishedPart({ partition: 0, start: 7, end: 5 }, ahead).count, 0);
+  });
 });

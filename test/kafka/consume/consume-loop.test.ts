@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { decodeCommitMetadata } from '../../../src/kafka/consume/commit-metadata.ts';
-import { oldestByTopic } from '../../../src/kafka/consume/lag.ts';
+import { oldestByTopic } from '../../../src/kafka/consume/consume-metrics.ts';
 import { encodeBatch } from '../../../src/kafka/protocol/batch-writer.ts';
 import { uncompressed } from '../uncompressed.ts';
 import { LoopScene, finish, topic, until, valuesOf } from './loop-scene.ts';

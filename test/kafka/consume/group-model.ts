@@ -12,7 +12,7 @@ import type {
   CommitAnswer,
   CommittedOffset,
 } from '../../../src/kafka/consume/coordinator.ts';
-import { IntakeBudget } from '../../../src/kafka/consume/intake-budget.ts';
+import { IntakeBudget } from '../../../src/kafka/consume/window.ts';
 import { Intake } from '../../../src/kafka/consume/intake.ts';
 import type { OwnedPartition } from '../../../src/kafka/consume/owned-partition.ts';
 import { lookUpPositions, type Position } from '../../../src/kafka/consume/positions.ts';

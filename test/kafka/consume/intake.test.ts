@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { IntakeBudget } from '../../../src/kafka/consume/intake-budget.ts';
+import { IntakeBudget } from '../../../src/kafka/consume/window.ts';
 import { Intake } from '../../../src/kafka/consume/intake.ts';
 import { Account, type OwnedPartition } from '../../../src/kafka/consume/owned-partition.ts';
 import type { Cursor } from '../../../src/kafka/fetch/cursor.ts';

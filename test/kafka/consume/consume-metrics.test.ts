@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
+import { Redeliveries } from '../../../src/kafka/consume/consume-metrics.ts';
 import { OffsetTracker } from '../../../src/kafka/consume/offset-tracker.ts';
-import { Redeliveries } from '../../../src/kafka/consume/redeliveries.ts';
 
 type Record = Parameters<Redeliveries['count']>[0][number];
 
