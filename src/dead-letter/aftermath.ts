@@ -1,7 +1,7 @@
 import { decodeEnvelope, envelopeHeader, parseHeader } from '../event/envelope.ts';
 import { withAdmin, type KafkaAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import { isFinished } from '../kafka/offset-ranges.ts';
+import { isFinished } from '../kafka/topic-progress.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import type { SteadyClock } from '../ops/clock.ts';

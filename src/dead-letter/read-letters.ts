@@ -1,7 +1,7 @@
 import { PostriderError } from '../errors.ts';
 import { withAdmin, type KafkaAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import { rangesWithin, type TimeSpan } from '../kafka/offset-ranges.ts';
+import { rangesWithin, type TimeSpan } from '../kafka/topic-progress.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import { readRange, writtenRanges } from '../kafka/read-range.ts';
 import type { IncomingRecord } from '../kafka/record.ts';

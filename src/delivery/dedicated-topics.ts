@@ -5,7 +5,7 @@ import type { ConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import { drainMs } from '../kafka/consume/intake.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { Cluster } from '../kafka/cluster/cluster.ts';
-import { isFinished } from '../kafka/offset-ranges.ts';
+import { isFinished } from '../kafka/topic-progress.ts';
 import { writtenRanges } from '../kafka/read-range.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
 import { waitAtMost } from '../ops/wait.ts';

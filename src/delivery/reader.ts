@@ -3,8 +3,7 @@ import type { ConsumeLoop, ConsumeObserver } from '../kafka/consume/consume-loop
 import type { ClusterClient } from '../kafka/cluster/cluster.ts';
 import { IntakeBudget, type WindowLimits } from '../kafka/consume/window.ts';
 import { Redeliveries } from '../kafka/consume/consume-metrics.ts';
-import { PartitionMap } from '../kafka/partition-map.ts';
-import type { TopicPartition } from '../kafka/record.ts';
+import { PartitionMap, type TopicPartition } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { DeliveryEngine } from './engine.ts';

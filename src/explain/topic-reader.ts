@@ -1,7 +1,7 @@
 import { PostriderError } from '../errors.ts';
 import type { KafkaAdmin, OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import { offsetsIn, rangesWithin } from '../kafka/offset-ranges.ts';
+import { offsetsIn, rangesWithin } from '../kafka/topic-progress.ts';
 import { readRange } from '../kafka/read-range.ts';
 import { copied, type IncomingRecord } from '../kafka/record.ts';
 import { SoughtId, type Look } from './sought-id.ts';

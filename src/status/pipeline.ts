@@ -1,7 +1,7 @@
 import { PostriderError } from '../errors.ts';
 import { withAdmin, type KafkaAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import { offsetsIn, rangesWithin } from '../kafka/offset-ranges.ts';
+import { offsetsIn, rangesWithin } from '../kafka/topic-progress.ts';
 import { readRange } from '../kafka/read-range.ts';
 import type { Topology } from '../topology.ts';
 

@@ -17,7 +17,7 @@ import { decodeNotice, type Notice } from '../event/notice.ts';
 import { identityText } from '../event/uid.ts';
 import { withAdmin, type OffsetRange } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import { offsetsIn, rangesWithin } from '../kafka/offset-ranges.ts';
+import { offsetsIn, rangesWithin } from '../kafka/topic-progress.ts';
 import { readRange } from '../kafka/read-range.ts';
 
 /** For records that wait for a fuller batch, and for clocks that differ a little. */

@@ -6,7 +6,7 @@ import { maxBytesOf, parseCall } from '../../event/parse-call.ts';
 import { withAdmin, type KafkaAdmin } from '../../kafka/admin.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
 import type { UnfinishedPart } from '../../kafka/consume/commit-metadata.ts';
-import { offsetsIn } from '../../kafka/offset-ranges.ts';
+import { offsetsIn } from '../../kafka/topic-progress.ts';
 import { readRange } from '../../kafka/read-range.ts';
 import type { IncomingRecord } from '../../kafka/record.ts';
 import type { SteadyClock } from '../../ops/clock.ts';

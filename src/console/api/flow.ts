@@ -1,6 +1,6 @@
 import { withAdmin } from '../../kafka/admin.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
-import { offsetsIn, rangesWithin } from '../../kafka/offset-ranges.ts';
+import { offsetsIn, rangesWithin } from '../../kafka/topic-progress.ts';
 import type { Topology } from '../../topology.ts';
 import { countsOfLastMinute } from '../index/attempt-queries.ts';
 import { delivered } from '../index/attempt-rows.ts';

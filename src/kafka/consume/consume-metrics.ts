@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import { PartitionMap } from '../partition-map.ts';
+import { PartitionMap } from '../record.ts';
 import type { ConsumeLoop, ConsumeObserver, PartitionBefore } from './consume-loop.ts';
 import type { ConsumedRecord, RecordOwner } from './consumed-record.ts';
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../ops/clock.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { failureNamed, failureOf, type KafkaFailure } from '../failure.ts';
 import { backoffMs } from '../retrying.ts';
-import { PartitionMap } from '../partition-map.ts';
+import { PartitionMap } from '../record.ts';
 import type { Compressor } from '../protocol/compressor.ts';
 import type { ProducedPartition } from '../protocol/produce.ts';
 import type { Accumulator } from './accumulator.ts';
