@@ -1,4 +1,4 @@
-import { recordBytes } from '../kafka/produce/record-size.ts';
+import { recordBytes } from '../kafka/record.ts';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
 
 /** A change, ready to be written. */

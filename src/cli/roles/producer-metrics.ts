@@ -1,5 +1,6 @@
 import { Counter } from 'prom-client';
-import type { Producer, ProducerHooks } from '../../kafka/produce/producer.ts';
+import type { Producer } from '../../kafka/produce/producer.ts';
+import type { ProducerHooks } from '../../kafka/produce/events.ts';
 import { exposeGauges, type MetricsRegistry } from '../../ops/metrics.ts';
 
 /** There from the start, so that the first of them shows as a rise. Others appear when they happen. */

@@ -1,12 +1,16 @@
 import { PostriderError } from '../../errors.ts';
 import type { SteadyClock, Timer } from '../../ops/clock.ts';
-import type { OutgoingRecord } from '../record.ts';
+import { recordBytes, type OutgoingRecord } from '../record.ts';
 import type { ProducerEvents } from './events.ts';
 import { FlushLine, FlushPace } from './flush-line.ts';
-import type { PartitionQueue, QueuedRecord, Slice, UnsettledRecord } from './partition-queue.ts';
-import { recordBytes } from './record-size.ts';
+import {
+  WriteTrouble,
+  type PartitionQueue,
+  type QueuedRecord,
+  type Slice,
+  type UnsettledRecord,
+} from './partition-queue.ts';
 import { TopicQueues, type Done } from './topic-queues.ts';
-import { WriteTrouble } from './write-trouble.ts';
 
 export interface AccumulatorOptions {
   readonly clock: SteadyClock;

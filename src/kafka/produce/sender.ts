@@ -7,7 +7,7 @@ import { PartitionMap } from '../record.ts';
 import type { Compressor } from '../protocol/compressor.ts';
 import type { ProducedPartition } from '../protocol/produce.ts';
 import type { Accumulator } from './accumulator.ts';
-import { BrokerClocks, provenAheadMs } from './broker-clocks.ts';
+import { BrokerClocks, provenAheadMs } from './kafka-clock.ts';
 import type { ProducerEvents } from './events.ts';
 import { isLeaderDoubted, judgeAnswer, type AnswerError, type Verdict } from './judge-answer.ts';
 import type { KnownTopics } from './known-topics.ts';

@@ -1,8 +1,12 @@
 import type { PostriderError } from '../../errors.ts';
 import type { HeaderValue, OutgoingRecord } from '../record.ts';
-import { PartitionQueue, type QueuedRecord, type UnsettledRecord } from './partition-queue.ts';
+import {
+  PartitionQueue,
+  WriteTrouble,
+  type QueuedRecord,
+  type UnsettledRecord,
+} from './partition-queue.ts';
 import { partitionOf } from './partitioner.ts';
-import { WriteTrouble } from './write-trouble.ts';
 
 const noHeaders: Readonly<Record<string, HeaderValue>> = {};
 

@@ -1,5 +1,6 @@
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
-import { KafkaProducer, type ProducerHooks } from '../../../src/kafka/produce/producer.ts';
+import { KafkaProducer } from '../../../src/kafka/produce/producer.ts';
+import type { ProducerHooks } from '../../../src/kafka/produce/events.ts';
 import type { OutgoingRecord } from '../../../src/kafka/record.ts';
 import { systemClock, type SteadyClock } from '../../../src/ops/clock.ts';
 import { silentLogger, type Logger } from '../../../src/ops/log.ts';

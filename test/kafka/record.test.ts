@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
-import fc from '../../harness/fast-check.ts';
-import type { OutgoingRecord } from '../../../src/kafka/record.ts';
-import { recordBytes } from '../../../src/kafka/produce/record-size.ts';
+import { recordBytes, type OutgoingRecord } from '../../src/kafka/record.ts';
+import fc from '../harness/fast-check.ts';
 
 const require = createRequire(import.meta.url);
 const encodeRecord = require('kafkajs/src/protocol/recordBatch/record/v0') as (record: object) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BrokerClocks, provenAheadMs } from '../../../src/kafka/produce/broker-clocks.ts';
+import { BrokerClocks, provenAheadMs } from '../../../src/kafka/produce/kafka-clock.ts';
 
 test('clocks may agree where the record was appended while its answer was awaited', () => {
   for (const appendedMs of [1_000, 1_005, 1_010])
