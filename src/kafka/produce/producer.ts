@@ -14,7 +14,6 @@ import { KnownTopics } from './known-topics.ts';
 import { Sender } from './sender.ts';
 import type { Done } from './topic-queues.ts';
 
-
 /**
  * Writes records so that none is lost: each is sent again, for as long as it takes or its deadline allows, until every
  * in-sync replica has it. Records of one partition are written once, and in the order in which they were given. Kafka
