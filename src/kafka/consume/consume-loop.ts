@@ -102,16 +102,12 @@ export interface ConsumeLoop {
   assigned(): readonly TopicPartition[];
   /** Accepted and not finished. */
   readonly inFlightRecords: number;
-  readonly inFlightBytes: number;
   /** The lag of every owned partition; at most 15 s old for those that bring nothing. */
   lag(): readonly PartitionLag[];
   /** The records of every owned partition appended before `timeMs`: in flight, and by an estimate not taken in yet. */
   before(timeMs: number, nowMs: number): readonly PartitionBefore[];
   /** The part of a partition's window that is taken: at 1 nothing more of it is taken in. */
   fullness(partition: TopicPartition): number;
-  /** Extra pauses, beside the window's own; gone when the partition is lost. What is being handed over may still arrive. */
-  pause(partition: TopicPartition): void;
-  resume(partition: TopicPartition): void;
   /**
    * Stops the intake, waits until everything accepted is finished or `timeoutMs` is over, commits and leaves
    * the group.
@@ -184,10 +180,6 @@ class GroupConsumeLoop implements ConsumeLoop {
     return this.#intake.inFlightRecords;
   }
 
-  get inFlightBytes(): number {
-    return this.#intake.inFlightBytes;
-  }
-
   assigned(): readonly TopicPartition[] {
     return Array.from(this.#intake.owned(), ({ topic, partition }) => ({ topic, partition }));
   }
@@ -212,14 +204,6 @@ class GroupConsumeLoop implements ConsumeLoop {
 
   fullness(partition: TopicPartition): number {
     return this.#intake.fullness(partition);
-  }
-
-  pause(partition: TopicPartition): void {
-    this.#intake.hold(partition, true);
-  }
-
-  resume(partition: TopicPartition): void {
-    this.#intake.hold(partition, false);
   }
 
   async stop(timeoutMs: number): Promise<void> {

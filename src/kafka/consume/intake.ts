@@ -90,21 +90,8 @@ export class Intake implements CursorOwner {
     return sum;
   }
 
-  get inFlightBytes(): number {
-    let sum = 0;
-    for (const { inFlightBytes } of this.owned()) sum += inFlightBytes;
-    return sum;
-  }
-
   fullness({ topic, partition }: TopicPartition): number {
     return this.#partitions.get(topic, partition)?.fullness ?? 0;
-  }
-
-  hold({ topic, partition }: TopicPartition, isHeld: boolean): void {
-    const owned = this.#partitions.get(topic, partition);
-    if (owned === undefined) return;
-    owned.isHeld = isHeld;
-    this.#applyPause(owned);
   }
 
   /** Takes in nothing more, and revokes everything. Resolves when all that was taken in is settled. */
@@ -346,7 +333,7 @@ export class Intake implements CursorOwner {
   #applyPause(partition: OwnedPartition): void {
     const { account, cursor } = partition;
     const mustWait = this.#isClosing || this.#isUnheard;
-    const isPaused = partition.updateFull() || partition.isHeld || mustWait;
+    const isPaused = partition.updateFull() || mustWait;
     if (account !== undefined) {
       account.onSettled =
         isPaused || partition.isRevoked

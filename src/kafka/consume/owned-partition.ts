@@ -145,8 +145,6 @@ export class OwnedPartition implements TopicPartition, Holding {
   isRemade = false;
   /** The partition moves to another member as soon as nothing of it is in flight. */
   isRevoked = false;
-  /** Paused by the stage. */
-  isHeld = false;
   /** Paused because the window is full. */
   isFull = false;
   /** The part of the window that may be used, as it was when records were last taken or could have been. */

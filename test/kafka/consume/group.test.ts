@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GroupModel, topic, type ModelMember } from './group-model.ts';
+import { GroupModel, type ModelMember } from './group-model.ts';
 
 /** The member that was made last. */
 async function joined(model: GroupModel): Promise<ModelMember> {
@@ -325,25 +325,9 @@ test('a member whose session is over by its own clock takes in nothing, and goes
   assert.deepEqual(member.received, [0, 1, 2, 3]);
 });
 
-test('a partition that the stage paused stays paused until the stage resumes it', async () => {
-  const { model, member } = await reading(2);
-  member.intake.hold({ topic, partition: 0 }, true);
-  model.expel(member);
-  model.notice(member);
-  await model.settle();
-  await member.answer();
-  await model.settle();
-  member.fetch(0, all);
-  assert.deepEqual(member.received, []);
-  member.intake.hold({ topic, partition: 0 }, false);
-  member.fetch(0, all);
-  assert.deepEqual(member.received, [0, 1]);
-});
-
-test('a partition that comes back has forgotten its pause, and brings what was not finished here', async () => {
+test('a partition that comes back brings what was not finished here', async () => {
   const { model, member } = await reading(6, 3);
   member.fetch(0, 3);
-  member.intake.hold({ topic, partition: 0 }, true);
   const former = [...member.inFlight];
   model.expel(member);
   const other = await joined(model);
