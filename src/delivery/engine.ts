@@ -26,6 +26,7 @@ import { circumstances } from './retry-policy.ts';
 import type { RetryPolicy } from './retry-policy.ts';
 import type { Sender } from './sender.ts';
 import { dueTimeMs, isRecalled, readTaken, waitingOf } from './taken.ts';
+import { Tokens } from './token/tokens.ts';
 import { DestinationReports } from './status/destination-reports.ts';
 import { DestinationWatch, isPlain } from './status/destination-watch.ts';
 import { Spells } from './status/objective.ts';
@@ -159,6 +160,7 @@ export class DeliveryEngine {
       fencing: this.#fencing,
       shares: this.#shares,
       reachability: this.#reachability,
+      tokens: new Tokens(deps),
     };
     this.#tickTimer = deps.clock.after(tickMs, this.#tick);
   }

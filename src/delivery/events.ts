@@ -33,6 +33,7 @@ import type { Outcome, Retryable } from './outcome.ts';
 import type { DeferralCause, Later } from './retry-policy.ts';
 import type { Spells } from './status/objective.ts';
 import type { StateChange } from './status/standing.ts';
+import type { TokenSource } from './token/token-source.ts';
 import type { GiveUp, PutOff } from './verdict.ts';
 
 const loggedAnswerBytes = 200;
@@ -100,7 +101,7 @@ export class DeliveryEvents {
     const cause = endpoint.skipCause;
     add(this.#metrics.urlSkips, cause);
     // The failure of the URL was logged when it began.
-    if (cause === 'breaker') return;
+    if (cause !== 'busy') return;
     const unlogged = endpoint.skipLog.pass(this.#clock.now());
     if (unlogged === undefined) return;
     const fields = { destination, url: endpoint.prepared.publicUrl, cause, missed: unlogged + 1 };
@@ -194,6 +195,23 @@ export class DeliveryEvents {
 
   reached(afterMs: number): void {
     this.#log.warn({ afterMs }, 'endpoints can be reached again; sending continues');
+  }
+
+  tokenFetched({ publicUrl }: TokenSource, wasMissed: boolean): void {
+    add(this.#metrics.tokens, 'fetched');
+    if (wasMissed)
+      this.#log.info({ tokenUrl: publicUrl }, 'an authorization server gives tokens again');
+  }
+
+  tokenMissed({ publicUrl, missedLog, token }: TokenSource, detail: string): void {
+    add(this.#metrics.tokens, 'failed');
+    const unlogged = missedLog.pass(this.#clock.now());
+    if (unlogged === undefined) return;
+    const text =
+      token === undefined
+        ? 'an authorization server gives no token: the events that need one wait'
+        : 'an authorization server does not renew a token, which is still valid';
+    this.#log.warn({ tokenUrl: publicUrl, detail, unlogged }, text);
   }
 
   breakerChanged(state: BreakerState): void {

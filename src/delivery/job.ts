@@ -148,6 +148,10 @@ export class Job implements Sending {
     return this.endpoints[endpointIndex]?.breaker?.closed !== false;
   }
 
+  authorization(endpointIndex: number): string | undefined {
+    return this.endpoints[endpointIndex]?.login?.authorization;
+  }
+
   settled(outcome: Outcome, endpointIndex: number, tookMs: number): void {
     this.keeper?.settled(this, outcome, endpointIndex, tookMs);
   }

@@ -11,8 +11,8 @@ export const outcomeLabels: readonly string[] = ['delivered', ...requestFailures
 /** Every value that `reasonLabel` gives. */
 export const reasonLabels: readonly string[] = [...permanent, ...unanswered];
 
-/** Why a URL does not get a request: it has as many in flight as it may, or its breaker is not closed. */
-export const skipCauses = ['busy', 'breaker'] as const;
+/** Why a URL does not get a request: it has as many in flight as it may, its breaker is not closed, or no token can be had. */
+export const skipCauses = ['busy', 'breaker', 'token'] as const;
 
 export type SkipCause = (typeof skipCauses)[number];
 

@@ -70,6 +70,7 @@ export class DeliveryMetrics {
   readonly deadLetters: Tally = new Map();
   readonly fenced: Tally = new Map();
   readonly breakerChanges: Tally = new Map();
+  readonly tokens: Tally = new Map();
   readonly rebalances: Tally = new Map();
   readonly stuckRecords: Counter;
   readonly redelivered: Counter;
@@ -147,6 +148,13 @@ export class DeliveryMetrics {
       'cause',
       fencingIds,
       this.fenced,
+    );
+    tallied(
+      'postrider_token_requests_total',
+      'Requests for an OAuth 2 token to authorization servers, by outcome.',
+      'outcome',
+      ['fetched', 'failed'],
+      this.tokens,
     );
     tallied(
       'postrider_breaker_changes_total',

@@ -67,6 +67,7 @@ export const requestFailures = [
   'tls',
   'local',
   'cut-off',
+  'token',
   'other',
 ] as const;
 
@@ -126,6 +127,19 @@ export const unreachedInTime: Retryable = Object.freeze({
   cause: 'timeout',
   detail: 'no connection in time',
   unreached: true,
+});
+
+/** A URL that was not tried because its authorization server gives no token. */
+export function withoutToken(detail: string): Retryable {
+  return { kind: 'retryable', cause: 'token', detail };
+}
+
+/** The endpoint refused a token that may have been revoked, so the event is sent again with another one. */
+export const tokenRefused: Retryable = Object.freeze({
+  kind: 'retryable',
+  cause: 'token',
+  detail: 'answered 401; the event is sent again with another token',
+  status: 401,
 });
 
 export const silentOnKeptConnection: Retryable = Object.freeze({ ...timedOut, silent: true });
@@ -384,7 +398,7 @@ function tellsMore(a: Retryable, b: Retryable): boolean {
 }
 
 function weight({ cause, unreached }: Retryable): number {
-  if (cause === 'local' || cause === 'cut-off') return 0;
+  if (cause === 'local' || cause === 'cut-off' || cause === 'token') return 0;
   return unreached ? 1 : 2;
 }
 
@@ -411,6 +425,7 @@ export function conditionShownBy(outcome: Outcome): EndpointCondition {
       return 'up';
     case 'local':
     case 'cut-off':
+    case 'token':
     case 'skipped':
       return 'unknown';
   }

@@ -7,6 +7,7 @@ import type { AnswerRule } from '../event/attempt-line.ts';
 import type { Destination, RetryRules, Webhook } from '../resources/resource.ts';
 import { shownUrl } from '../resources/schema/texts.ts';
 import type { AnswerRules } from './outcome.ts';
+import type { OAuth2 } from '../resources/schema/webhook-login.ts';
 import { Signer } from './signer.ts';
 
 const fixedHeaders = [
@@ -34,6 +35,8 @@ export interface PreparedEndpoint {
   readonly answerRules: AnswerRules | undefined;
   /** The time of one whole attempt; undefined: that of the settings. */
   readonly timeoutMs: number | undefined;
+  /** The credentials for the token that each request carries. */
+  readonly oauth2?: OAuth2 | undefined;
 }
 
 /** The data for sending that follows from one version of a destination. */
@@ -98,6 +101,7 @@ function prepareEndpoint(
     provider: providerOf(url.hostname),
     answerRules,
     timeoutMs: parseDuration(retry.timeout ?? ''),
+    oauth2: webhook.oauth2,
   };
 }
 

@@ -112,12 +112,14 @@ export const deferralCauses = [
   'unreadable',
   'local',
   'cut-off',
+  'token',
   'newer-format',
 ] as const;
 
 /**
  * Puts a record off without an attempt. An open breaker and a `Retry-After` are the endpoint's wish, so they
- * start the clock; the other causes leave it as it is.
+ * start the clock; the other causes leave it as it is. While no token can be had, a clock that runs stands still: the
+ * end of the window moves by the time for which the event stays away.
  */
 export function planDeferral(
   state: RetryState,
@@ -130,6 +132,11 @@ export function planDeferral(
   if (nowMs - ageFromMs > policy.maxAgeMs) return { kind: 'give-up', reason: 'too-old' };
   const startsClock = cause === 'breaker' || cause === 'retry-after';
   const deadlineMs = state.deadlineMs ?? (startsClock ? nowMs + policy.windowMs : undefined);
+  if (cause === 'token') {
+    const plan = schedule(wantedMs, undefined, now);
+    if (plan === undefined || deadlineMs === undefined) return plan ?? { kind: 'no-time-left' };
+    return { ...plan, deadlineMs: deadlineMs + plan.dueMs - nowMs };
+  }
   return (
     schedule(wantedMs, deadlineMs, now) ??
     (cause === 'breaker' ? { kind: 'give-up', reason: 'expired' } : { kind: 'no-time-left' })

@@ -3,8 +3,10 @@ import { bodyMakerOf } from '../event/body-shape.ts';
 import type { Call } from '../event/call.ts';
 import type { Destination } from '../resources/resource.ts';
 import { openSender, type SenderSettings } from './http/http-sender.ts';
-import type { Outcome } from './outcome.ts';
-import { PreparedDestination } from './prepared-destination.ts';
+import { withoutToken, type Outcome } from './outcome.ts';
+import { PreparedDestination, type PreparedEndpoint } from './prepared-destination.ts';
+import type { Sender, TokenAnswer } from './sender.ts';
+import { bearer } from './token/token-source.ts';
 
 export interface TestAnswer {
   /** Without credentials and query. */
@@ -30,17 +32,33 @@ export async function sendTest(
   const body = Buffer.from(message.body);
   const prepared = new PreparedDestination(destination);
   const headers = prepared.headersOf(messageId, body, options.clock.now());
-  const answers = prepared.endpoints.map(
-    (endpoint, index) =>
-      new Promise<TestAnswer>((resolve) => {
-        const settled = (outcome: Outcome, _index: number, tookMs: number): void => {
-          resolve({ publicUrl: endpoint.publicUrl, outcome, tookMs });
-        };
-        const mayFollow = (): boolean => false;
-        sender.send({ body, headers, messageId, mayFollow, settled }, endpoint, index);
-      }),
-  );
+  const answers = prepared.endpoints.map(async (endpoint, index) => {
+    const { publicUrl } = endpoint;
+    const token = await tokenFor(endpoint, sender);
+    if (token?.kind === 'none')
+      return { publicUrl, outcome: withoutToken(`no token: ${token.detail}`), tookMs: 0 };
+    return new Promise<TestAnswer>((resolve) => {
+      const settled = (outcome: Outcome, _index: number, tookMs: number): void => {
+        resolve({ publicUrl, outcome, tookMs });
+      };
+      const authorization = (): string | undefined => token && bearer(token.token);
+      const mayFollow = (): boolean => false;
+      const sending = { body, headers, messageId, authorization, mayFollow, settled };
+      sender.send(sending, endpoint, index);
+    });
+  });
   return Promise.all(answers).finally(() => sender.close());
+}
+
+/** Undefined: the endpoint needs none. */
+async function tokenFor(
+  { oauth2 }: PreparedEndpoint,
+  sender: Sender,
+): Promise<TokenAnswer | undefined> {
+  if (oauth2 === undefined) return undefined;
+  return new Promise((resolve) => {
+    sender.fetchToken(oauth2, resolve);
+  });
 }
 
 /** @param timestamp ISO 8601 */

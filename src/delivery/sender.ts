@@ -1,4 +1,5 @@
 import type { Outcome } from './outcome.ts';
+import type { OAuth2 } from '../resources/schema/webhook-login.ts';
 import type { PreparedEndpoint } from './prepared-destination.ts';
 
 /**
@@ -10,15 +11,24 @@ export interface Sending {
   /** Names and values in turn, beside those of the endpoint; see `PreparedDestination.headersOf`. */
   readonly headers: readonly string[];
   readonly messageId: string;
+  /** The value of the header `Authorization`, with the URL's token; undefined: it needs none. */
+  authorization(endpointIndex: number): string | undefined;
   /** False: nothing is sent to this URL for now, so a connection to it would only take memory. */
   mayFollow(endpointIndex: number): boolean;
   /** Called exactly once, never from within `send`. */
   settled(outcome: Outcome, endpointIndex: number, tookMs: number): void;
 }
 
-/** Sends one POST within the attempt's deadline. Simulations have their own implementation. */
+/** A token and the time for which its server says that it lives; or why there is none, in words for people. */
+export type TokenAnswer =
+  | { readonly kind: 'token'; readonly token: string; readonly lifeS?: number | undefined }
+  | { readonly kind: 'none'; readonly detail: string };
+
+/** Sends one POST, or asks for a token, within the attempt's deadline. Simulations have their own implementation. */
 export interface Sender {
   send(sending: Sending, endpoint: PreparedEndpoint, endpointIndex: number): void;
+  /** `told` is called exactly once, never from within `fetchToken`, and not at all after `close`. */
+  fetchToken(login: OAuth2, told: (answer: TokenAnswer) => void): void;
   /** Ends requests in flight without an outcome. */
   close(): Promise<void>;
 }

@@ -135,9 +135,11 @@ export function decideOnBundle(
   deferral: Deferral,
   now: Circumstances,
 ): PutOff | undefined {
-  // Under a rate limit, each event has its own turn.
-  if (deferral.cause === 'rate-limit') return undefined;
   const { cause, wantedMs } = deferral;
+  // Under a rate limit, each event has its own turn.
+  if (cause === 'rate-limit') return undefined;
+  // Each event's own clock stands still.
+  if (cause === 'token' && deadlineMs !== undefined) return undefined;
   const plan = planDeferral({ attempts: 0, deadlineMs }, cause, wantedMs, oldestMs, now);
   return plan.kind === 'later' ? { kind: 'put-off', cause, plan } : undefined;
 }
@@ -221,6 +223,8 @@ function afterAttempt(event: EventState, outcome: Outcome, now: Circumstances): 
   // The attempt says nothing about the endpoint. The same event goes out again when this worker is connected
   // again.
   if (outcome.kind === 'retryable' && outcome.cause === 'cut-off') return wait;
+  // The same event goes out again with another token.
+  if (outcome.kind === 'retryable' && outcome.cause === 'token') return wait;
   const attempts = event.envelope.attempts + 1;
   const { detail } = outcome;
   if (outcome.kind === 'permanent')

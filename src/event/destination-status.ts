@@ -88,6 +88,7 @@ export interface DueSpan {
 export interface UrlStatus {
   /** Without credentials and query. */
   readonly url: string;
+  /** It is `open` also while the URL's authorization server gives no token, as `lastAnswer` tells then. */
   readonly breaker: 'closed' | 'open' | 'half-open';
   /** Since when it has failed or refused everything. */
   readonly failingSince?: string;

@@ -2,6 +2,7 @@ import type { BodyShape } from '../event/body-shape.ts';
 import type { CallType } from '../event/call.ts';
 import type { Filter } from '../event/filter.ts';
 import type { WithUid } from '../event/uid.ts';
+import type { OAuth2 } from './schema/webhook-login.ts';
 
 /** A source of calls, identified by any of its write keys. */
 export interface Source {
@@ -18,6 +19,8 @@ export interface Webhook {
   readonly url: string;
   /** Names are tokens that the pipeline does not set itself; values can be written as latin-1. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Each request carries a token, which is fetched with these credentials. */
+  readonly oauth2?: OAuth2;
 }
 
 /** A destination's rules about attempts that fail, in the place of the defaults. */
@@ -91,7 +94,7 @@ export interface Destination extends WithUid {
 }
 
 /** A place for notices: the people who run this deployment, or their chat. Its URL is a secret. */
-export interface NoticeHook extends Webhook, WithUid {
+export interface NoticeHook extends Pick<Webhook, 'url' | 'headers'>, WithUid {
   readonly kind: 'NoticeHook';
   readonly id: string;
   readonly name: string;

@@ -10,7 +10,7 @@ import { outcomeOfStatus, timedOut } from '../../src/delivery/outcome.ts';
 import type { Outcome } from '../../src/delivery/outcome.ts';
 import type { PreparedEndpoint } from '../../src/delivery/prepared-destination.ts';
 import type { RetryPolicy } from '../../src/delivery/retry-policy.ts';
-import type { Sender, Sending } from '../../src/delivery/sender.ts';
+import type { Sender, Sending, TokenAnswer } from '../../src/delivery/sender.ts';
 import type { PostriderError } from '../../src/errors.ts';
 import {
   decodeEnvelope,
@@ -26,6 +26,7 @@ import { silentLogger, type Logger } from '../../src/ops/log.ts';
 import { partitionKeyOf } from '../../src/resources/resource.ts';
 import { recallRecord, Recalls } from '../../src/resources/pauses/recall.ts';
 import type { Destination } from '../../src/resources/resource.ts';
+import type { OAuth2 } from '../../src/resources/schema/webhook-login.ts';
 import { createTopology } from '../../src/topology.ts';
 import type { Topology } from '../../src/topology.ts';
 import { HandMadeFence } from './hand-made-fence.ts';
@@ -121,6 +122,13 @@ export class SimulatedWorld {
   /** Of all URLs together. */
   mostInFlightAtAll = 0;
   answer: (url: string, sending: Sending, nowMs: number) => Answer = () => answerOk;
+  /** What an authorization server does. */
+  tokenAnswer: (login: OAuth2) => { readonly answer: TokenAnswer; readonly afterMs: number } =
+    () => ({
+      answer: { kind: 'token', token: `t${this.tokenRequests.length}`, lifeS: 300 },
+      afterMs: 50,
+    });
+  readonly tokenRequests: { readonly atMs: number; readonly login: OAuth2 }[] = [];
   onDelivered: (messageId: string) => void = () => undefined;
   /** Records that the sink refuses for ever. */
   refuses: (topic: string, record: OutgoingRecord) => PostriderError | undefined = () => undefined;
@@ -154,6 +162,13 @@ export class SimulatedWorld {
     const sender: Sender = {
       send: (sending, endpoint, index) => {
         this.#send(sending, endpoint, index);
+      },
+      fetchToken: (login, told) => {
+        this.tokenRequests.push({ atMs: this.clock.now(), login });
+        const { answer, afterMs } = this.tokenAnswer(login);
+        this.clock.after(afterMs, () => {
+          told(answer);
+        });
       },
       close: () => Promise.resolve(),
     };

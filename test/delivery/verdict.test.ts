@@ -25,6 +25,8 @@ const fresh: EventState = {
 
 const atEase: LaneView = {
   availability: 'yes',
+  login: 'ready',
+  tokenlessMs: 0,
   cutOffMs: undefined,
   openForMs: 0,
   waiting: 0,

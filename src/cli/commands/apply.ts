@@ -9,7 +9,7 @@ import {
   load,
   othersOf,
   planFrom,
-  warnOfInnerAddresses,
+  warnOfRefusedUrls,
   withFiles,
   write,
   type FileOptions,
@@ -97,7 +97,7 @@ function totalsOf(changes: readonly Change[]): string {
 /** Needs no Kafka, so that a build can do it. */
 async function checkOnly(context: Context, files: ParsedFile, options: FileOptions): Promise<void> {
   checkFirst(context, files, othersOf(options));
-  await warnOfInnerAddresses(context, files);
+  await warnOfRefusedUrls(context, files);
   const isAll = options.prune === true;
   context.note(
     `the files are valid; they were not compared with stored resources, because KAFKA_BROKERS is not set${

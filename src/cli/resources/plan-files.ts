@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { planFiles, writeChanges, type Plan } from '../../resources/apply/apply.ts';
-import { findInnerAddresses, type ResourceBounds } from '../../resources/apply/desired.ts';
+import { findRefusedUrls, type ResourceBounds } from '../../resources/apply/desired.ts';
 import type { ParsedFile } from '../../resources/apply/document.ts';
 import { loadFiles } from '../../resources/apply/load-files.ts';
 import { checkFiles, type Change, type Others } from '../../resources/apply/plan.ts';
@@ -72,7 +72,7 @@ export function checkFirst(context: Context, files: ParsedFile, others: Others):
 export async function planFrom(context: Context, files: ParsedFile, wishes: Wishes): Promise<Plan> {
   checkFirst(context, files, othersOf(wishes));
   const { settings, kafka, log } = context;
-  await warnOfInnerAddresses(context, files);
+  await warnOfRefusedUrls(context, files);
   const access = { kafka, topology: await context.topology(), clock: systemClock, log };
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
   const { prune = false, rename = false, newKey = false, endOverlap = false } = wishes;
@@ -109,10 +109,14 @@ export async function write(context: Context, changes: readonly Change[]): Promi
 }
 
 /** Warns of URLs that delivery will refuse unless its workers are configured otherwise. */
-export async function warnOfInnerAddresses(context: Context, files: ParsedFile): Promise<void> {
+export async function warnOfRefusedUrls(context: Context, files: ParsedFile): Promise<void> {
   const { AddressGuard } = await import('../../delivery/http/address-guard.ts');
   const guard = new AddressGuard(context.settings.deliveryAllowNetworks ?? []);
-  for (const problem of findInnerAddresses(files, (address) => guard.allows(address)))
+  const allowed = {
+    allows: (address: string) => guard.allows(address),
+    names: (address: string) => guard.ofNamedNetworks.allows(address),
+  };
+  for (const problem of findRefusedUrls(files, allowed))
     context.note(`warning: ${formatProblem(problem)}`);
 }
 

@@ -5,6 +5,9 @@ import { addressRefusedCode, dnsErrorCode } from '../outcome.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
+/** The part of a guard that connections need. */
+export type Allowing = Pick<AddressGuard, 'allows' | 'setPrefixes'>;
+
 /** Allows the public internet, and the networks that the operator named. */
 export class AddressGuard {
   readonly #allowed: readonly [Address, number][];
@@ -21,15 +24,36 @@ export class AddressGuard {
    * NAT64 translates.
    */
   allows(address: string): boolean {
-    // A zone id names a link, and addresses of a link are local.
-    if (address.includes('%') || isIP(address) === 0) return false;
-    const parsed = this.#destinationOf(parse(address));
-    return isPublic(parsed) || this.#allowed.some((network) => isIn(parsed, network));
+    const parsed = this.#parsed(address);
+    return parsed !== undefined && (isPublic(parsed) || this.#isNamed(parsed));
+  }
+
+  /** The guard that allows the networks that the operator named, and nothing else. */
+  get ofNamedNetworks(): Allowing {
+    return {
+      allows: (address) => {
+        const parsed = this.#parsed(address);
+        return parsed !== undefined && this.#isNamed(parsed);
+      },
+      setPrefixes: (prefixes) => {
+        this.setPrefixes(prefixes);
+      },
+    };
   }
 
   /** Sets the prefixes of NAT64 beside the well-known one. */
   setPrefixes(prefixes: readonly TranslationPrefix[]): void {
     this.#prefixes = [wellKnownPrefix, ...prefixes];
+  }
+
+  /** Undefined for a zone id, which names a link: addresses of a link are local. */
+  #parsed(address: string): Address | undefined {
+    if (address.includes('%') || isIP(address) === 0) return undefined;
+    return this.#destinationOf(parse(address));
+  }
+
+  #isNamed(address: Address): boolean {
+    return this.#allowed.some((network) => isIn(address, network));
   }
 
   #destinationOf(address: Address): Address {

@@ -4,7 +4,7 @@ import { errors } from 'undici';
 import type { buildConnector } from 'undici';
 import type { SteadyClock } from '../../ops/clock.ts';
 import { AddressRefusedError } from './address-guard.ts';
-import type { AddressGuard } from './address-guard.ts';
+import type { Allowing } from './address-guard.ts';
 import type { Deadlines, Timed } from './deadlines.ts';
 import { guardedLookup, refusal } from './guarded-lookup.ts';
 import { IdleConnections, KeptConnection } from './idle-connections.ts';
@@ -15,7 +15,7 @@ import { adjustParser } from './undici-parser.ts';
 export interface ConnectorOptions {
   /** The time for the whole attempt: name, connection, request and answer. */
   readonly timeoutMs: number;
-  readonly guard: AddressGuard;
+  readonly guard: Allowing;
   readonly resolver: NameResolver;
   readonly clock: SteadyClock;
   /** So many open connections that none is kept after its answer; 10,000 by default. */
@@ -205,7 +205,7 @@ class Opening implements Timed {
   }
 
   /** @returns the address, unless it is refused, and the connection closed */
-  reached(host: string, guard: AddressGuard): string | undefined {
+  reached(host: string, guard: Allowing): string | undefined {
     if (this.#caller !== undefined) this.#caller.isReached = true;
     const address = this.socket.remoteAddress;
     if (address !== undefined && guard.allows(address)) return address;

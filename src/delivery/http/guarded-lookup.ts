@@ -2,11 +2,11 @@ import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { AddressRefusedError, NameRefusedError, prefixesIn } from './address-guard.ts';
-import type { AddressGuard } from './address-guard.ts';
+import type { Allowing } from './address-guard.ts';
 import type { NameResolver } from './name-resolver.ts';
 
 /** A `lookup` for Node's sockets that resolves names only to addresses that the guard allows. */
-export function guardedLookup(guard: AddressGuard, resolver: NameResolver): LookupFunction {
+export function guardedLookup(guard: Allowing, resolver: NameResolver): LookupFunction {
   const discovery = new PrefixDiscovery(resolver, guard);
   return (hostname, options, callback) => {
     const name = withoutRoot(hostname);
@@ -55,7 +55,7 @@ function isLocalhost(hostname: string): boolean {
 }
 
 /** localhost has exactly these two addresses, so one of them may be allowed without the other. */
-function loopback(guard: AddressGuard): readonly LookupAddress[] {
+function loopback(guard: Allowing): readonly LookupAddress[] {
   const allowed = loopbackAddresses.filter(({ address }) => guard.allows(address));
   return allowed.length > 0 ? allowed : loopbackAddresses;
 }
@@ -74,10 +74,10 @@ const probedName = 'ipv4only.arpa';
 /** Asks the name servers which prefixes they use for NAT64, and tells the guard. */
 class PrefixDiscovery {
   readonly #resolver: NameResolver;
-  readonly #guard: AddressGuard;
+  readonly #guard: Allowing;
   #hasAnswer = false;
 
-  constructor(resolver: NameResolver, guard: AddressGuard) {
+  constructor(resolver: NameResolver, guard: Allowing) {
     this.#resolver = resolver;
     this.#guard = guard;
   }

@@ -144,6 +144,10 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     return this.#deadlines.timeoutMs;
   }
 
+  get authorization(): string | undefined {
+    return this.sending.authorization(this.#endpointIndex);
+  }
+
   get mayFollow(): boolean {
     return this.sending.mayFollow(this.#endpointIndex);
   }

@@ -9,13 +9,16 @@ import type { AttemptContext } from './http-attempt.ts';
 import { longestIdleMs } from './idle-connections.ts';
 import { CachingResolver } from './name-resolver.ts';
 import { OriginConnections } from './origin-connections.ts';
+import type { OAuth2 } from '../../resources/schema/webhook-login.ts';
+import { TokenClient } from './token-client.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
-import type { Sender, Sending } from '../sender.ts';
+import type { Sender, Sending, TokenAnswer } from '../sender.ts';
 
 /** 16 KB of names and values, which is Node's own limit, plus what `countHeaders` adds for 128 headers. */
 const maxHeadBytes = 24_576;
 
 export interface HttpSenderOptions extends ConnectorOptions {
+  readonly guard: AddressGuard;
   /** The most bytes that are kept of the body of an answer that is no success; 2 KB by default. */
   readonly keptAnswerBytes?: number;
 }
@@ -37,6 +40,9 @@ export class HttpSender implements Sender, AttemptContext {
   readonly keptAnswerBytes: number;
   readonly #kept: OriginConnections;
   readonly #single: OriginConnections;
+  readonly #inner: Connector;
+  readonly #tokens: TokenClient;
+  #isClosed = false;
 
   constructor(options: HttpSenderOptions) {
     const { timeoutMs, clock } = options;
@@ -61,6 +67,15 @@ export class HttpSender implements Sender, AttemptContext {
     });
     // With undici, this means that no connection is used twice.
     this.#single = new OriginConnections({ ...common, pipelining: 0 });
+    this.#inner = new Connector(
+      { ...options, guard: options.guard.ofNamedNetworks },
+      this.#deadlines,
+    );
+    this.#tokens = new TokenClient({
+      connect: this.connector.connect,
+      connectUnencrypted: this.#inner.connect,
+      timeoutMs,
+    });
   }
 
   send(sending: Sending, endpoint: PreparedEndpoint, endpointIndex: number): void {
@@ -76,22 +91,32 @@ export class HttpSender implements Sender, AttemptContext {
     this.#dispatch(this.#single, attempt);
   }
 
+  fetchToken(login: OAuth2, told: (answer: TokenAnswer) => void): void {
+    void this.#tokens.fetch(login).then((answer) => {
+      if (!this.#isClosed) told(answer);
+    });
+  }
+
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#byLength.close();
     this.connector.close();
-    await Promise.all([this.#kept.destroy(), this.#single.destroy()]);
+    this.#inner.close();
+    await Promise.all([this.#kept.destroy(), this.#single.destroy(), this.#tokens.close()]);
   }
 
   #dispatch(connections: OriginConnections, attempt: HttpAttempt): void {
-    const { sending, endpoint } = attempt;
-    const { body, headers } = sending;
+    const { sending, endpoint, authorization } = attempt;
+    const { body } = sending;
+    const headers = endpoint.headers.concat(sending.headers);
+    if (authorization !== undefined) headers.push('Authorization', authorization);
     this.connector.caller = attempt;
     connections.dispatch(
       endpoint.origin,
       {
         path: endpoint.path,
         method: 'POST',
-        headers: endpoint.headers.concat(headers),
+        headers,
         body,
         reset: this.connector.areMany,
       },

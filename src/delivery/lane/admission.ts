@@ -94,7 +94,8 @@ export class Admission {
    */
   takesRecalled(claim: Claim): boolean {
     const { endpoints, slots, waiting, lane } = this.#deps;
-    if (endpoints.areUnreached || endpoints.availability !== 'yes') return false;
+    if (endpoints.areUnreached || endpoints.login !== 'ready') return false;
+    if (endpoints.availability !== 'yes') return false;
     // The next one shows whether the endpoint is back.
     const isProbe = endpoints.closedCount === 0;
     if (isProbe && (slots.inFlight > 0 || waiting.size > 0)) return false;
@@ -118,15 +119,16 @@ export class Admission {
   /** Nothing prevents an event from waiting here for a slot. */
   get #isAtEase(): boolean {
     const { endpoints, hold, rate, lane } = this.#deps;
-    const areAway = endpoints.troubled || endpoints.areUnreached;
+    const areAway = endpoints.troubled || endpoints.areUnreached || endpoints.login !== 'ready';
     const isHeldUp = hold.isOn || rate.isLimited || lane.isSlowRefused;
     return !areAway && !isHeldUp && !this.isOddOneOut;
   }
 
   /** Events that wait here may have to be put off. */
   get #mayHaveTooMuch(): boolean {
-    const { waiting, rate, lane } = this.#deps;
+    const { waiting, rate, lane, endpoints } = this.#deps;
     if (waiting.size === 0) return false;
+    if (endpoints.login !== 'ready') return true;
     // What has come back takes turns under the rate limit that fresh records were to have.
     const isOvertaken = rate.isLimited && waiting.returned > 0;
     return isOvertaken || this.isOddOneOut || lane.isSlowRefused || this.#isDedicated;
@@ -179,6 +181,8 @@ export class Admission {
     return {
       availability: endpoints.availability,
       openForMs: endpoints.openForMs,
+      login: endpoints.login,
+      tokenlessMs: endpoints.tokenlessMs,
       cutOffMs: endpoints.areUnreached ? context.reachability.forMs : undefined,
       waiting: waiting.size,
       returned: waiting.returned,

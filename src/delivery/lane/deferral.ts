@@ -1,3 +1,4 @@
+import type { LoginState } from '../token/tokens.ts';
 import type { Availability } from './endpoint.ts';
 import { wantedBreakerDelayMs } from '../retry-policy.ts';
 import type { DeferralCause } from '../retry-policy.ts';
@@ -7,6 +8,9 @@ export interface LaneView {
   /** Availability of the lane's best URL, and for how long that has been away. */
   readonly availability: Availability;
   readonly openForMs: number;
+  /** The state of the tokens that its URLs need, and for how long the tries to get one have failed. */
+  readonly login: LoginState;
+  readonly tokenlessMs: number;
   /** Time since this worker was cut off from the endpoint, if it is. */
   readonly cutOffMs: number | undefined;
   readonly waiting: number;
@@ -77,6 +81,9 @@ export function deferralOf(
   prospects: Prospects,
   hasReturned: boolean,
 ): Deferral | undefined {
+  // A token usually comes within a fraction of a second. Until then, events wait here where others have room.
+  if (view.login === 'away' || (view.login === 'awaited' && prospects.fullness >= crowded))
+    return { cause: 'token', wantedMs: wantedBreakerDelayMs(view.tokenlessMs, hasReturned) };
   // A few events wait for the probe's result. More would fill up partitions, because a probe may take a whole
   // timeout.
   const probing = view.availability === 'wait' && view.waiting >= view.maxInFlight;

@@ -1,13 +1,22 @@
+import { isDeepStrictEqual } from 'node:util';
 import { EndpointBreaker } from './breaker.ts';
 import type { BreakerOptions } from './breaker.ts';
 import { LogThrottle, LogThrottles } from '../../ops/log-throttle.ts';
 import type { SkipCause } from '../labels.ts';
-import { conditionShownBy } from '../outcome.ts';
+import { conditionShownBy, tokenRefused, withoutToken } from '../outcome.ts';
 import type { Outcome, RetryCause } from '../outcome.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
+import type { UrlFacts } from '../status/standing.ts';
+import type { Login, Tokens } from '../token/tokens.ts';
 
 /** A request may go out now, or not: `wait` until a probe's result is known, `no` while the breaker is open. */
 export type Availability = 'yes' | 'wait' | 'no';
+
+export interface EndpointOptions extends BreakerOptions {
+  readonly tokens: Tokens;
+  /** The state of a login may have changed. */
+  readonly onLogin: () => void;
+}
 
 /** A breaker without a failure for this long is dropped. The next failure creates a new one. */
 const breakerIdleMs = 60_000;
@@ -23,14 +32,21 @@ export class Endpoint {
   readonly failureLogs: LogThrottles<RetryCause> = new LogThrottles();
   /** One line a minute, because a URL may miss events all day long. */
   readonly skipLog: LogThrottle = new LogThrottle(60_000);
-  readonly #breakerOptions: BreakerOptions;
+  readonly #options: EndpointOptions;
+  #login: Login | undefined;
   #breaker: EndpointBreaker | undefined;
   #probe: object | undefined;
   #closed = false;
 
-  constructor(prepared: PreparedEndpoint, breakerOptions: BreakerOptions) {
+  constructor(prepared: PreparedEndpoint, options: EndpointOptions) {
     this.prepared = prepared;
-    this.#breakerOptions = breakerOptions;
+    this.#options = options;
+    this.#logIn(prepared);
+  }
+
+  /** The token that its requests need; undefined if they need none. */
+  get login(): Login | undefined {
+    return this.#login;
   }
 
   get breaker(): EndpointBreaker | undefined {
@@ -45,6 +61,7 @@ export class Endpoint {
 
   /** The reason why an event goes to other URLs and not to this one. */
   get skipCause(): SkipCause {
+    if (this.#login !== undefined && this.#login.state !== 'ready') return 'token';
     return this.#breaker?.closed === false ? 'breaker' : 'busy';
   }
 
@@ -57,16 +74,25 @@ export class Endpoint {
     }
   }
 
+  /**
+   * Tells what the outcome of a request says about the endpoint: a token that it refuses may have been revoked.
+   * @param startedMs when the request was sent, by the steady clock
+   */
+  judge(outcome: Outcome, startedMs: number): Outcome {
+    if (this.#login === undefined || outcome.status !== 401) return outcome;
+    return this.#login.refused(startedMs) ? tokenRefused : outcome;
+  }
+
   ended(job: object, outcome: Outcome): void {
     this.inFlight -= 1;
     if (this.#closed) return;
-    this.answers.add(outcome, this.#breakerOptions.clock.now());
+    this.answers.add(outcome, this.#options.clock.now());
     const shown = conditionShownBy(outcome);
     if (this.#probe === job) {
       this.#probe = undefined;
       this.#breaker?.endProbe(shown === 'up');
     } else if (shown === 'down') {
-      this.#breaker ??= new EndpointBreaker(this.#breakerOptions);
+      this.#breaker ??= new EndpointBreaker(this.#options);
       this.#breaker.failed(outcome.kind === 'retryable' && outcome.cause === 'timeout');
     } else if (shown === 'up') {
       this.#breaker?.succeeded();
@@ -83,16 +109,50 @@ export class Endpoint {
 
   /** The destination has it, still or again. */
   use(prepared: PreparedEndpoint): void {
+    if (this.#closed || !isDeepStrictEqual(prepared.oauth2, this.prepared.oauth2))
+      this.#logIn(prepared);
     this.prepared = prepared;
     this.#closed = false;
+  }
+
+  /** The state that people are told: that of the URL's answers, or why no token can be had for it. */
+  get told(): UrlFacts {
+    const { failuresInRow, failingSinceMs, last, lastMs } = this.answers;
+    const failure = this.#login?.failure;
+    if (failure === undefined)
+      return {
+        breaker: this.#breaker?.state ?? 'closed',
+        probeAtMs: this.#breaker?.probeAtMs,
+        failuresInRow,
+        failingSinceMs,
+        last,
+        lastMs,
+      };
+    return {
+      breaker: 'open',
+      probeAtMs: failure.nextTryMs,
+      failuresInRow: failuresInRow + 1,
+      failingSinceMs: Math.min(failingSinceMs ?? Infinity, failure.sinceMs),
+      last: withoutToken(failure.detail),
+      lastMs: failure.lastMs,
+    };
   }
 
   /** Requests that are still in flight create no breaker anymore. */
   close(): void {
     this.#closed = true;
+    this.#login?.close();
+    this.#login = undefined;
     this.#breaker?.shutdown();
     this.#breaker = undefined;
     this.#probe = undefined;
+  }
+
+  #logIn({ oauth2 }: PreparedEndpoint): void {
+    const { tokens, onLogin } = this.#options;
+    const former = this.#login;
+    this.#login = oauth2 === undefined ? undefined : tokens.logIn(oauth2, onLogin);
+    former?.close();
   }
 }
 

@@ -1,14 +1,15 @@
-import type { BreakerOptions, BreakerState } from './breaker.ts';
+import type { BreakerState } from './breaker.ts';
 import { Endpoint } from './endpoint.ts';
-import type { Availability } from './endpoint.ts';
+import type { Availability, EndpointOptions } from './endpoint.ts';
 import type { DeliveryEvents } from '../events.ts';
 import type { Job } from '../job.ts';
 import { skipped, worse } from '../outcome.ts';
 import type { PreparedDestination } from '../prepared-destination.ts';
 import type { Reachability } from '../reachability.ts';
 import type { Sender } from '../sender.ts';
+import type { Login, LoginState } from '../token/tokens.ts';
 
-export interface EndpointsOptions extends BreakerOptions {
+export interface EndpointsOptions extends EndpointOptions {
   readonly reachability: Reachability;
   readonly sender: Sender;
   readonly events: DeliveryEvents;
@@ -16,7 +17,7 @@ export interface EndpointsOptions extends BreakerOptions {
 
 /** The URLs of a lane's destination, as one: one URL that takes an event is enough. */
 export class LaneEndpoints {
-  readonly #options: BreakerOptions;
+  readonly #options: EndpointOptions;
   readonly #reachability: Reachability;
   readonly #sender: Sender;
   readonly #events: DeliveryEvents;
@@ -26,16 +27,20 @@ export class LaneEndpoints {
   /** URLs that the destination had before, with requests in flight, which count if it gets them again. */
   #former: readonly Endpoint[] = [];
   #troubled = false;
+  /** One for each URL that needs a token. */
+  #logins: readonly Login[] = noLogins;
 
   /** `options.onChange` is called after the change shows here. */
   constructor(options: EndpointsOptions) {
-    const { clock, random, reachability, sender, events, onChange } = options;
+    const { clock, random, reachability, sender, events, tokens, onChange, onLogin } = options;
     this.#reachability = reachability;
     this.#sender = sender;
     this.#events = events;
     this.#options = {
       clock,
       random,
+      tokens,
+      onLogin,
       onChange: (state) => {
         this.#look();
         onChange(state);
@@ -64,16 +69,44 @@ export class LaneEndpoints {
     return best;
   }
 
+  /**
+   * The state of the tokens that the URLs need. `away`: no URL can be sent to, one of them for lack of a token. Where
+   * another URL can be sent to, it takes the events; but a token that may come any moment is waited for.
+   */
+  get login(): LoginState {
+    for (const { state } of this.#logins) if (state === 'awaited') return state;
+    const isSomeThere = (endpoint: Endpoint): boolean =>
+      isLoggedIn(endpoint) && endpoint.availability !== 'no';
+    return this.isSomeTokenAway && !this.#all.some(isSomeThere) ? 'away' : 'ready';
+  }
+
+  /** The authorization server of some URL gives no token for the moment. */
+  get isSomeTokenAway(): boolean {
+    for (const { state } of this.#logins) if (state === 'away') return true;
+    return false;
+  }
+
+  /** Time for which the tries to get a token have failed. */
+  get tokenlessMs(): number {
+    return Math.max(0, ...this.#logins.map(({ failingForMs }) => failingForMs));
+  }
+
+  /** Must be called while events wait, and before they are sent. */
+  wantTokens(): void {
+    for (const login of this.#logins) login.want();
+  }
+
   /** A request may go to the URL now, with at most `maxInFlight` in flight to it. */
   canTake(endpoint: Endpoint, maxInFlight: number): boolean {
     // Requests to a URL that hangs would otherwise accumulate without end while another URL answers.
-    if (endpoint.inFlight >= maxInFlight) return false;
+    if (endpoint.inFlight >= maxInFlight || !isLoggedIn(endpoint)) return false;
     return !this.#troubled || endpoint.availability === 'yes';
   }
 
   /** Some URL can take a request. Without one, a job would have no request to wait for. */
   someCanTake(maxInFlight: number): boolean {
     if (this.areUnreached && !this.#isProbed) return false;
+    if (this.login !== 'ready') return false;
     for (const endpoint of this.#all) if (this.canTake(endpoint, maxInFlight)) return true;
     return false;
   }
@@ -141,6 +174,8 @@ export class LaneEndpoints {
     for (const endpoint of former) endpoint.close();
     this.#former = former.filter(({ inFlight }) => inFlight > 0);
     if (!isSame(all, this.#all)) this.#all = all;
+    const logins = all.flatMap(({ login }) => login ?? []);
+    this.#logins = logins.length === 0 ? noLogins : logins;
     this.#providers = [...new Set(all.map(({ prepared }) => prepared.provider))];
     this.#look();
   }
@@ -153,6 +188,7 @@ export class LaneEndpoints {
   /** Each that is away is tried with the next event. */
   probeNow(): void {
     for (const { breaker } of this.#all) breaker?.probeNow();
+    for (const login of this.#logins) login.tryNow();
   }
 
   count(counts: Record<BreakerState, number>): void {
@@ -170,6 +206,12 @@ export class LaneEndpoints {
   #look(): void {
     this.#troubled = this.#all.some(({ breaker }) => breaker?.closed === false);
   }
+}
+
+const noLogins: readonly Login[] = [];
+
+function isLoggedIn({ login }: Endpoint): boolean {
+  return login === undefined || login.state === 'ready';
 }
 
 function isSame(some: readonly Endpoint[], others: readonly Endpoint[]): boolean {

@@ -5,6 +5,7 @@ import type { Fencing } from '../fencing.ts';
 import type { Reachability } from '../reachability.ts';
 import type { RetryPolicy } from '../retry-policy.ts';
 import type { Sender } from '../sender.ts';
+import type { Tokens } from '../token/tokens.ts';
 import type { SlotPool } from './slot-pool.ts';
 import type { WorkShares } from './work-shares.ts';
 
@@ -20,6 +21,7 @@ export interface LaneContext {
   readonly pool: SlotPool;
   readonly fencing: Fencing;
   readonly reachability: Reachability;
+  readonly tokens: Tokens;
   readonly shares: WorkShares;
   readonly maxInFlightPerDestination: number;
 }

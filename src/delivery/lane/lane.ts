@@ -67,6 +67,9 @@ export class Lane implements SlotTaker {
       onChange: (state) => {
         this.#breakerChanged(state);
       },
+      onLogin: () => {
+        this.#loginChanged();
+      },
     });
     this.#prepared = new PreparedDestination(destination);
     this.#policy = within(context.policy, this.#prepared.retryWindowMs);
@@ -111,6 +114,7 @@ export class Lane implements SlotTaker {
   get isServed(): boolean {
     const { endpoints, hold, rate } = this;
     const isHeldUp = hold.isOn || endpoints.areUnreached || this.isSlowRefused;
+    if (endpoints.login !== 'ready') return false;
     return endpoints.availability === 'yes' && !isHeldUp && rate.isReady;
   }
 
@@ -150,7 +154,8 @@ export class Lane implements SlotTaker {
     const endpoint = job.endpoints[endpointIndex];
     if (endpoint === undefined) return;
     const { reachability } = this.#context;
-    const outcome = reachability.judge(endpoint.prepared.provider, itsOutcome, job.startedMs);
+    const reached = reachability.judge(endpoint.prepared.provider, itsOutcome, job.startedMs);
+    const outcome = endpoint.judge(reached, job.startedMs);
     this.#context.events.requestEnded(job, endpoint, outcome, tookMs);
     endpoint.ended(job, outcome);
     if (job.over) {
@@ -296,7 +301,9 @@ export class Lane implements SlotTaker {
 
   /** Since the last tick something has waited for nothing but the lane's own slots. */
   get #isSaturated(): boolean {
-    return !this.#pace.hasRunDry && this.line === undefined && !this.hold.isOn && this.rate.isReady;
+    const { hold, rate, endpoints } = this;
+    if (hold.isOn || !rate.isReady || endpoints.login !== 'ready') return false;
+    return !this.#pace.hasRunDry && this.line === undefined;
   }
 
   #endHold(): void {
@@ -307,6 +314,7 @@ export class Lane implements SlotTaker {
   // Starting
 
   #pump(): void {
+    if (this.waiting.queued > 0) this.endpoints.wantTokens();
     while (this.#wantsSlot()) {
       if (!this.#context.pool.take(this)) return;
       this.#startNext();
@@ -393,7 +401,8 @@ export class Lane implements SlotTaker {
     if (over === undefined) {
       this.waiting.putBack(job);
       // What waited when these began was put off then.
-      if (this.hold.isOn || this.rate.isElsewhere) this.#admission.review();
+      if (this.hold.isOn || this.rate.isElsewhere || this.endpoints.login === 'away')
+        this.#admission.review();
       return;
     }
     this.waiting.release(job);
@@ -421,6 +430,11 @@ export class Lane implements SlotTaker {
     if (!isEnding(verdict)) return false;
     this.#context.disposal.carryOut(job, verdict);
     return true;
+  }
+
+  #loginChanged(): void {
+    if (this.endpoints.login === 'away') this.#admission.review();
+    this.#pump();
   }
 
   #breakerChanged(state: BreakerState): void {

@@ -145,7 +145,7 @@ export class Lanes implements Providers {
 /** The reason why a lane takes no more. */
 function stateOf({ hold, endpoints, isSlow, waiting, rate }: Lane): LaneState {
   if (hold.isOn) return 'held';
-  if (endpoints.availability !== 'yes') return 'open';
+  if (endpoints.availability !== 'yes' || endpoints.login === 'away') return 'open';
   if (isSlow) return 'slow';
   if (waiting.size === 0) return 'free';
   return rate.isReady ? 'waiting' : 'limited';

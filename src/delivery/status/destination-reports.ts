@@ -12,7 +12,7 @@ import type { Lane } from '../lane/lane.ts';
 import { bodyText } from '../kept-answer.ts';
 import { outcomeNames } from '../outcome.ts';
 import type { DestinationWatch } from './destination-watch.ts';
-import type { Standing } from './standing.ts';
+import type { Standing, UrlFacts } from './standing.ts';
 import type { WaitingByDestination } from './waiting-later.ts';
 
 /** A worker's view of a destination. */
@@ -110,20 +110,20 @@ function untilMs(lane: Lane | undefined, nowMs: number): number | undefined {
   if (lane === undefined) return undefined;
   const { leftMs } = lane.hold;
   if (leftMs > 0) return nowMs + leftMs;
-  return Math.min(...lane.endpoints.all.map(({ breaker }) => breaker?.probeAtMs ?? Infinity));
+  return Math.min(...lane.endpoints.all.map(({ told }) => told.probeAtMs ?? Infinity));
 }
 
-function urlStatus({ prepared, breaker, answers }: Endpoint): UrlStatus {
+function urlStatus({ prepared, told }: Endpoint): UrlStatus {
   return {
     url: prepared.publicUrl,
-    breaker: breaker?.state ?? 'closed',
-    ...optional('failingSince', answers.failingSinceMs),
-    ...lastAnswer(answers),
-    ...optional('nextProbe', breaker?.probeAtMs),
+    breaker: told.breaker,
+    ...optional('failingSince', told.failingSinceMs),
+    ...lastAnswer(told),
+    ...optional('nextProbe', told.probeAtMs),
   };
 }
 
-function lastAnswer({ last, lastMs = 0 }: Endpoint['answers']): { lastAnswer?: LastAnswer } {
+function lastAnswer({ last, lastMs = 0 }: UrlFacts): { lastAnswer?: LastAnswer } {
   if (last === undefined) return {};
   const { kind, status } = last;
   const said = kind === 'delivered' ? undefined : last.answer;

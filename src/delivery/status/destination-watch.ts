@@ -5,7 +5,7 @@ import type { Endpoint } from '../lane/endpoint.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Spells } from './objective.ts';
 import { standingOf } from './standing.ts';
-import type { DestinationFacts, Standing, StateChange, SwitchedOff, UrlFacts } from './standing.ts';
+import type { DestinationFacts, Standing, StateChange, SwitchedOff } from './standing.ts';
 
 export interface DestinationWatchOptions {
   readonly clock: Clock;
@@ -210,6 +210,7 @@ function newlyWatched(standing: Standing, facts: DestinationFacts, nowMs: number
 /** The lane has no special state. This is checked for thousands of lanes each second. */
 export function isPlain({ endpoints, isSlow, waiting, hold }: Lane): boolean {
   if (isSlow || waiting.size > 0 || hold.row !== undefined || endpoints.troubled) return false;
+  if (endpoints.isSomeTokenAway) return false;
   for (const { answers } of endpoints.all) if (answers.failuresInRow > 0) return false;
   return true;
 }
@@ -218,22 +219,10 @@ function factsOf(lane: Lane): DestinationFacts {
   const { endpoints, hold, wasSaturated, isSlow, rate, waiting } = lane;
   return {
     configured: 'enabled',
-    urls: endpoints.all.map(urlFacts),
+    urls: endpoints.all.map(({ told }) => told),
     hold: hold.row,
     isSaturated: wasSaturated,
     isSlow,
     isLimited: rate.isLimited && !rate.isElsewhere && waiting.size > 0,
-  };
-}
-
-function urlFacts({ answers, breaker }: Endpoint): UrlFacts {
-  const { failuresInRow, failingSinceMs, last, lastMs } = answers;
-  return {
-    breaker: breaker?.state ?? 'closed',
-    probeAtMs: breaker?.probeAtMs,
-    failuresInRow,
-    failingSinceMs,
-    last,
-    lastMs,
   };
 }

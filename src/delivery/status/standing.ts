@@ -4,6 +4,7 @@ import type { Outcome } from '../outcome.ts';
 
 /** The facts about one URL. Times are epoch milliseconds. */
 export interface UrlFacts {
+  /** The URL's own, or `open` while its authorization server gives no token. */
   readonly breaker: BreakerState;
   /** The time when its open breaker lets a request through. */
   readonly probeAtMs: number | undefined;

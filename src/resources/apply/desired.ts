@@ -149,26 +149,37 @@ function findRetryBeyond(
 /** The addresses of `localhost`, in either family. */
 const loopback = ['127.0.0.1', '::1'];
 
+/** The addresses to which delivery may connect. */
+interface Allowed {
+  readonly allows: (address: string) => boolean;
+  /** The operator named a network of the address. */
+  readonly names: (address: string) => boolean;
+}
+
 /**
- * Webhooks whose URL shows that delivery will refuse it, because it has an address that is not public, or
- * `localhost`. Not an error, because the setting of the workers decides, which may differ from the one here.
- * @param allows whether delivery may connect to this address
+ * URLs that delivery will probably refuse, because they have an address that is not public, or `localhost`, or would
+ * send a client's secret unencrypted. Not an error, because the setting of the workers decides, which may differ from
+ * the one here.
  */
-export function findInnerAddresses(
-  { documents }: ParsedFile,
-  allows: (address: string) => boolean,
-): Problem[] {
+export function findRefusedUrls({ documents }: ParsedFile, allowed: Allowed): Problem[] {
   return documents.flatMap((document) => {
     const { parsed } = document;
     if (!('resource' in parsed)) return [];
-    return urlsOf(parsed.resource).flatMap(([path, url]) => {
-      const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
-      const addresses = addressesOf(host);
-      if (addresses.length === 0 || addresses.some(allows)) return [];
-      const reason = `${host} is not a public address; deliveries there are refused unless DELIVERY_ALLOW_NETWORKS of the workers allows them`;
-      return [problemAt(document, path, reason)];
+    return [...urlsOf(parsed.resource), ...tokenUrlsOf(parsed.resource)].flatMap(([path, url]) => {
+      const reason = warningOf(url, path.at(-1) === 'tokenUrl', allowed);
+      return reason === undefined ? [] : [problemAt(document, path, reason)];
     });
   });
+}
+
+function warningOf(url: string, isTokenUrl: boolean, allowed: Allowed): string | undefined {
+  const { hostname, protocol } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const addresses = addressesOf(host);
+  if (isTokenUrl && protocol === 'http:' && !addresses.some(allowed.names))
+    return 'is not https; no token is asked for there unless DELIVERY_ALLOW_NETWORKS of the workers has its network';
+  if (addresses.length === 0 || addresses.some(allowed.allows)) return undefined;
+  return `${host} is not a public address; deliveries there are refused unless DELIVERY_ALLOW_NETWORKS of the workers allows them`;
 }
 
 /** Each URL with its path in the resource. */
@@ -176,6 +187,16 @@ function urlsOf(resource: Resource): readonly (readonly [readonly PropertyKey[],
   if (resource.kind === 'NoticeHook') return [[['url'], resource.url]];
   if (resource.kind !== 'Destination') return [];
   return resource.webhooks.map(({ url }, index) => [['webhooks', index, 'url'], url] as const);
+}
+
+/** The URLs of authorization servers, with their paths. */
+function tokenUrlsOf(resource: Resource): ReturnType<typeof urlsOf> {
+  if (resource.kind !== 'Destination') return [];
+  return resource.webhooks.flatMap(({ oauth2 }, index) =>
+    oauth2 === undefined
+      ? []
+      : [[['webhooks', index, 'oauth2', 'tokenUrl'], oauth2.tokenUrl] as const],
+  );
 }
 
 /** For names, only those that resolve to this machine everywhere. */

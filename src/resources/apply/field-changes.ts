@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { maskResource, toDocument } from '../config/stored.ts';
 import { formatPath } from '../problem.ts';
-import type { Resource } from '../resource.ts';
+import type { Resource, Webhook } from '../resource.ts';
 
 /** One field of a resource that an apply changes. Never holds a secret, a write key or a URL's query. */
 export interface FieldChange {
@@ -71,11 +71,17 @@ function shownDocument(resource: Resource): object {
     return { ...document, writeKeys: `(${count === 1 ? '1 key' : `${count} keys`}, not shown)` };
   }
   if (masked.kind === 'Destination') {
-    const webhooks = masked.webhooks.map((each) => ({ ...each, url: withoutQuery(each.url) }));
+    const webhooks = masked.webhooks.map(shownWebhook);
     return { ...document, webhooks };
   }
   if (masked.kind === 'NoticeHook') return { ...document, url: withoutQuery(masked.url) };
   return document;
+}
+
+function shownWebhook({ url, oauth2, ...webhook }: Webhook): object {
+  const shown = { url: withoutQuery(url), ...webhook };
+  if (oauth2 === undefined) return shown;
+  return { ...shown, oauth2: { ...oauth2, tokenUrl: withoutQuery(oauth2.tokenUrl) } };
 }
 
 function withoutQuery(url: string): string {

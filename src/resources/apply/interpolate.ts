@@ -144,7 +144,7 @@ export function putVariables(masked: unknown, variables: Variables): Settled {
 }
 
 const notSecret =
-  'must not come from a variable, because everybody who reads the configuration sees it; ${NAME} may stand in shared secrets, header values, database URLs, the URLs of notice hooks, and those of webhooks with secretUrl: true';
+  'must not come from a variable, because everybody who reads the configuration sees it; ${NAME} may stand in shared secrets, header values, client secrets, database URLs, the URLs of notice hooks, and those of webhooks with secretUrl: true';
 const inHost =
   'must not have a variable in its host, which is shown; ${NAME} may be the whole URL, or stand behind the host';
 

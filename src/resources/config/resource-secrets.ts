@@ -16,7 +16,7 @@ export type MapSecret = (secret: string, place: SecretPlace, shown: string) => s
 
 /**
  * The resource with every secret replaced: the shared secret and former ones, header values, which often carry tokens,
- * the connection URLs of databases, which hold passwords, and the URLs of notice hooks and of destinations with
+ * client secrets of OAuth 2, the connection URLs of databases, which hold passwords, and the URLs of notice hooks and of destinations with
  * `secretUrl`, which are often all that keeps others from posting there.
  */
 export function mapSecrets(resource: Resource, map: MapSecret): Resource {
@@ -43,7 +43,11 @@ export function mapSecrets(resource: Resource, map: MapSecret): Resource {
 function mapDestination(destination: Destination, map: MapSecret): Destination {
   const isSecret = destination.secretUrl === true;
   const webhooks = destination.webhooks.map((webhook, index) =>
-    Object.freeze(mapWebhook(destination, webhook, ['webhooks', index], isSecret, map)),
+    Object.freeze({
+      ...webhook,
+      ...mapWebhook(destination, webhook, ['webhooks', index], isSecret, map),
+      ...mapLogin(destination, webhook, ['webhooks', index], map),
+    }),
   );
   return Object.freeze({
     ...destination,
@@ -85,13 +89,29 @@ function mapFormerSecrets(
 }
 
 /** @param path of the webhook, in the resource */
+function mapLogin(
+  { kind, id }: Destination,
+  { oauth2 }: Webhook,
+  path: readonly PropertyKey[],
+  map: MapSecret,
+): Pick<Webhook, 'oauth2'> {
+  if (oauth2 === undefined) return {};
+  const { tokenUrl, clientId, clientSecret } = oauth2;
+  // Bound to where it is sent, so that nobody with write access to the topic can have it sent elsewhere.
+  const boundTo = ['oauth2', tokenUrl, clientId];
+  const place = { kind, id, path: formatPath([...path, 'oauth2', 'clientSecret']), boundTo };
+  const mapped = map(clientSecret, place, secretMask);
+  return { oauth2: Object.freeze({ ...oauth2, clientSecret: mapped }) };
+}
+
+/** @param path of the webhook, in the resource */
 function mapWebhook(
   resource: Destination | NoticeHook,
-  { url, headers }: Webhook,
+  { url, headers }: Pick<Webhook, 'url' | 'headers'>,
   path: readonly PropertyKey[],
   isUrlSecret: boolean,
   map: MapSecret,
-): Webhook {
+): Pick<Webhook, 'url' | 'headers'> {
   const mapped = isUrlSecret ? mapUrl(resource, url, [...path, 'url'], map) : url;
   // Headers are bound to the URL itself, which is known before it is sealed, or after it was opened.
   const plain = parseSealedUrl(url) === undefined ? url : mapped;
@@ -118,7 +138,7 @@ function mapUrl(
 /** @param path of the headers, in the resource */
 function mapHeaders(
   { kind, id }: Destination | NoticeHook,
-  { url, headers }: Webhook,
+  { url, headers }: Pick<Webhook, 'url' | 'headers'>,
   path: readonly PropertyKey[],
   map: MapSecret,
 ): Readonly<Record<string, string>> {

@@ -33,6 +33,7 @@ import {
   secret,
   type Issue,
 } from './schema-parts.ts';
+import { fieldsOfLogin, loginFields, refuseTwoLogins } from './webhook-login.ts';
 
 export type ParsedResource =
   { readonly resource: Resource } | { readonly issues: readonly Issue[] };
@@ -88,7 +89,7 @@ const headers = z
     }
   });
 const endpoint = { url, headers: headers.default({}) };
-const webhook = z.strictObject(endpoint);
+const webhook = z.strictObject({ ...endpoint, ...loginFields });
 const webhookCount = 'must hold 1 to 5 webhooks';
 const count = z.int().min(1, 'must be a whole number from 1 on');
 /** More workers than that hardly share one destination, and each partition takes its part of a worker's memory. */
@@ -127,7 +128,7 @@ const destination = z.strictObject({
   sharedSecret: z.exactOptional(secret),
   signature: z.exactOptional(z.enum(['segment', 'standard', 'both'])),
   secretOverlap: z.exactOptional(secretOverlap),
-  webhooks: z.array(webhook).min(1, webhookCount).max(5, webhookCount),
+  webhooks: z.array(webhook.superRefine(refuseTwoLogins)).min(1, webhookCount).max(5, webhookCount),
   secretUrl: z.exactOptional(z.boolean()),
   events: z.exactOptional(notEmpty(distinct(z.enum(callTypes)))),
   eventNames: z.exactOptional(notEmpty(distinct(z.string()))),
@@ -258,6 +259,8 @@ const fields: Readonly<Record<ResourceKind, readonly string[]>> = {
 
 function fieldsAt(path: readonly PropertyKey[], kind: ResourceKind): readonly string[] {
   if (path.length === 0) return fields[kind];
+  const ofLogin = fieldsOfLogin(path.at(-1));
+  if (ofLogin !== undefined) return ofLogin;
   const [field] = path;
   if (field === 'retry') return retryFields;
   if (field === 'body') return bodyShapeFields;

@@ -158,7 +158,13 @@ function send(sender: HttpSender, webhook: Webhook, settled: (outcome: Outcome) 
     topic: 'shared',
   }).endpoints;
   if (endpoint === undefined) throw new Error('no endpoint');
-  const sending = { body: Buffer.from('{}'), messageId: 'm1', mayFollow: () => true, settled };
+  const sending = {
+    body: Buffer.from('{}'),
+    messageId: 'm1',
+    mayFollow: () => true,
+    authorization: () => undefined,
+    settled,
+  };
   sender.send({ ...sending, headers: [] }, endpoint, 0);
 }
 

@@ -76,6 +76,8 @@ export interface PostOptions {
   readonly messageId?: string;
   /** Default true. */
   readonly mayFollow?: boolean;
+  /** The value of that header, as a token gives it. */
+  readonly authorization?: string;
 }
 
 let shared: HttpSender | undefined;
@@ -104,7 +106,8 @@ export function post(url: string, options: PostOptions = {}): Promise<Result> {
       resolve({ outcome, verdict: verdictOf(outcome), tookMs });
     };
     const mayFollow = (): boolean => options.mayFollow ?? true;
-    sender.send({ body, headers, messageId, mayFollow, settled }, endpoint, 0);
+    const authorization = (): string | undefined => options.authorization;
+    sender.send({ body, headers, messageId, authorization, mayFollow, settled }, endpoint, 0);
   });
 }
 

@@ -182,6 +182,7 @@ class Worker {
             sending.settled(isFailing ? failed : deliveredWith(200), index, 20);
           }, 20);
         },
+        fetchToken: () => undefined,
         close: () => Promise.resolve(),
       },
       sink: {

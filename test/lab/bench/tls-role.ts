@@ -48,6 +48,7 @@ measureSending(load, (event, delivered) => {
     headers: prepared.headersOf(`m${event}`, body, Date.now()),
     messageId: `m${event}`,
     mayFollow: () => true,
+    authorization: () => undefined,
     settled: ({ kind }: { readonly kind: string }) => {
       if (kind !== 'delivered') throw new Error(`event ${event}: ${kind}`);
       delivered();

@@ -31,7 +31,9 @@ export function attemptAt(sender: Sender, url: string): Promise<Attempt> {
     };
     const messageId = 'm';
     const headers = prepared.headersOf(messageId, body, Date.now());
-    sender.send({ body, headers, messageId, mayFollow: () => true, settled }, endpoint, 0);
+    const authorization = (): undefined => undefined;
+    const mayFollow = (): boolean => true;
+    sender.send({ body, headers, messageId, authorization, mayFollow, settled }, endpoint, 0);
   });
 }
 

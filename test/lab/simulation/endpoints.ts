@@ -63,6 +63,9 @@ export class SimulatedEndpoints {
       send: (sending, endpoint, index) => {
         this.#send(owner, sending, endpoint, index);
       },
+      fetchToken: () => {
+        throw new Error('nobody planned an authorization server');
+      },
       close: () => Promise.resolve(),
     };
   }

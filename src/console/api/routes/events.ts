@@ -139,6 +139,7 @@ function headersOf(
     ...(sharedSecret === undefined ? {} : signatureHeaders(signature, messageId)),
     ...(idempotencyHeader === undefined ? {} : { [idempotencyHeader]: messageId }),
     ...Object.fromEntries(webhooks.flatMap(({ headers }) => Object.entries(headers))),
+    ...(webhooks.some(({ oauth2 }) => oauth2 !== undefined) ? { Authorization: notShown } : {}),
   };
 }
 

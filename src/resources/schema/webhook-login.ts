@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { refuse, secret } from './schema-parts.ts';
+import { urlProblem } from './texts.ts';
+
+/** The credentials for a token of OAuth 2, by the client credentials grant (RFC 6749, 4.4). */
+export interface OAuth2 {
+  /** The authorization server's URL for tokens. */
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Separated by spaces. */
+  readonly scope?: string;
+  /** The endpoint that the token is for, as some authorization servers want to know. */
+  readonly audience?: string;
+  /** The place of the credentials in the token request: the header `Authorization`, or the body. */
+  readonly auth: 'basic' | 'body';
+}
+
+const tokenUrl = z.string().superRefine(refuse(urlProblem));
+/** All that RFC 6749 (appendix A) lets a client id and secret consist of; some servers take more than ASCII. */
+const credentialRule = 'must be 1 to 4096 characters without control characters';
+const isCredential = (text: string): boolean => /^\P{Cc}{1,4096}$/u.test(text);
+
+const oauth2: z.ZodObject<{
+  tokenUrl: z.ZodString;
+  clientId: z.ZodString;
+  clientSecret: z.ZodString;
+  scope: z.ZodExactOptional<z.ZodString>;
+  audience: z.ZodExactOptional<z.ZodString>;
+  auth: z.ZodDefault<z.ZodEnum<{ basic: 'basic'; body: 'body' }>>;
+}> = z.strictObject({
+  tokenUrl,
+  clientId: z.string().refine(isCredential, credentialRule),
+  clientSecret: secret.refine(isCredential, credentialRule),
+  scope: z.exactOptional(
+    z.string().regex(/^[!#-[\]-~]+(?: [!#-[\]-~]+)*$/, 'must be scopes separated by single spaces'),
+  ),
+  audience: z.exactOptional(z.string().refine(isCredential, credentialRule)),
+  auth: z.enum(['basic', 'body']).default('basic'),
+});
+
+/** The fields by which a webhook logs in at its endpoint. */
+export const loginFields: { readonly oauth2: z.ZodExactOptional<typeof oauth2> } = {
+  oauth2: z.exactOptional(oauth2),
+};
+
+/** The names of the fields inside one of them; undefined for another field. */
+export function fieldsOfLogin(field: PropertyKey | undefined): readonly string[] | undefined {
+  return field === 'oauth2' ? Object.keys(oauth2.shape) : undefined;
+}
+
+interface LoggedIn {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly oauth2?: OAuth2;
+}
+
+/** A token has the header `Authorization` to itself. */
+export function refuseTwoLogins(
+  { headers, oauth2: login }: LoggedIn,
+  context: z.RefinementCtx,
+): void {
+  if (login === undefined) return;
+  const header = Object.keys(headers).find((name) => name.toLowerCase() === 'authorization');
+  if (header === undefined) return;
+  const message = 'is set by oauth2; remove one of them';
+  context.addIssue({ code: 'custom', path: ['headers', header], message });
+}

@@ -1,0 +1,128 @@
+import { Registry } from 'prom-client';
+import { DeliveryEngine } from '../../src/delivery/engine.ts';
+import { DeliveryEvents } from '../../src/delivery/events.ts';
+import { newClaim, type TakenRecord } from '../../src/delivery/job.ts';
+import { DeliveryMetrics } from '../../src/delivery/metrics.ts';
+import type { Sender } from '../../src/delivery/sender.ts';
+import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
+import type { OutgoingRecord } from '../../src/kafka/record.ts';
+import { systemClock } from '../../src/ops/clock.ts';
+import { silentLogger, type Logger } from '../../src/ops/log.ts';
+import type { Destination, Webhook } from '../../src/resources/resource.ts';
+import { createTopology } from '../../src/topology.ts';
+import { HandMadeFence } from './hand-made-fence.ts';
+import { noPauses } from './hand-made-pauses.ts';
+
+const minuteMs = 60_000;
+
+/** The production engine with real time and a real sender. Only Kafka is missing: what is put off stays away. */
+export class RealEngine {
+  readonly metrics: DeliveryMetrics = new DeliveryMetrics(new Registry());
+  readonly engine: DeliveryEngine;
+  /** The message ids of finished records, which are delivered, unless something was written for them. */
+  readonly finished: string[] = [];
+  readonly written: OutgoingRecord[] = [];
+  readonly #destinations = new Map<string, Destination>();
+  readonly #claim = newClaim({ topic: 'delivery', partition: 0 }, false, () => 0);
+  #sequence = 0;
+
+  constructor(sender: Sender, log: Logger = silentLogger) {
+    const topology = createTopology({
+      prefix: '',
+      partitions: 1,
+      replicationFactor: 1,
+      retryTiersMs: [10_000, minuteMs],
+      extraIngestTopics: [],
+    });
+    this.engine = new DeliveryEngine({
+      clock: systemClock,
+      random: Math.random,
+      sender,
+      sink: {
+        produce: (record, done) => {
+          this.written.push(record);
+          setImmediate(done);
+        },
+      },
+      destinations: {
+        offset: 1,
+        destination: (id) => this.#destinations.get(id),
+        destinations: () => this.#destinations.values(),
+        isUnreadable: () => false,
+        uidOf: () => undefined,
+        isFresh: () => true,
+      },
+      fence: new HandMadeFence(),
+      paused: noPauses,
+      fenceMs: 7_000,
+      topics: {
+        retryTopic: (tierMs) => topology.retryTopic(tierMs),
+        dedicatedTopic: (id) => topology.dedicatedTopic(id).name,
+        retryTierMs: (name) => topology.retryTierMs(name),
+        deadLetter: topology.topics.deadLetter,
+        paused: topology.topics.paused,
+      },
+      policy: {
+        tiersMs: topology.retryTiersMs,
+        windowMs: 240 * minuteMs,
+        maxAgeMs: 4_320 * minuteMs,
+        spillAfterMs: 5_040 * minuteMs,
+      },
+      events: new DeliveryEvents(log, this.metrics, systemClock),
+      busyShare: () => 0,
+      maxInFlight: 1_024,
+      maxInFlightPerDestination: 64,
+    });
+  }
+
+  /** Creates the destination, or changes it. */
+  apply(id: string, ...webhooks: readonly Webhook[]): void {
+    this.#destinations.set(id, {
+      kind: 'Destination',
+      id,
+      name: id,
+      sources: ['shop'],
+      enabled: true,
+      webhooks,
+      payload: 'standard',
+      topic: 'shared',
+    });
+    this.engine.destinationChanged(id);
+  }
+
+  publish(destinationId: string): void {
+    const messageId = `m${++this.#sequence}`;
+    const envelope = encodeEnvelope({
+      destinationId,
+      sourceId: 'shop',
+      messageId,
+      type: 'track',
+      configOffset: 1,
+      appendTimeMs: Date.now(),
+      attempts: 0,
+    });
+    const end = {
+      finish: () => void this.finished.push(messageId),
+      release: () => undefined,
+      setAside: () => undefined,
+    };
+    const record: TakenRecord = {
+      topic: 'delivery',
+      partition: 0,
+      offset: this.#sequence,
+      timestampMs: Date.now(),
+      slot: 0,
+      key: Buffer.from(deliveryKey(destinationId, messageId)),
+      value: Buffer.from('{"type":"track"}'),
+      headers: { [envelopeHeader]: Buffer.from(envelope) },
+      owner: end,
+      ...end,
+    };
+    this.engine.take(this.#claim, [record]);
+  }
+
+  stop(): void {
+    this.engine.stop();
+    this.engine.close();
+  }
+}
