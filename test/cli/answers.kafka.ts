@@ -140,7 +140,10 @@ test('whatever prints data says it in JSON and YAML alike, and in tables', async
     [['rejected', 'list'], /^PLACE +AGE +REASON +KEY +DETAIL\n/],
     [['audience-sync', '--history'], /^STARTED +TRAIT /],
     [['delete-user', 'u1', '--dry-run'], /^SOURCE +DESTINATION +NOTIFICATIONS\n/],
-    [['send-test', 'crm'], /answered 422 \(http-422\); it said: no such \\u001b\[2Jlist\n$/],
+    [
+      ['send-test', 'crm'],
+      /answered 422 \(http-422 by default\); it said: no such \\u001b\[2Jlist\n$/,
+    ],
   ] as const) {
     const [table, wide, json, yaml] = await Promise.all([
       answer(args),

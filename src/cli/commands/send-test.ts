@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { printable } from '../../printable.ts';
 import { bodyText } from '../../delivery/kept-answer.ts';
+import type { Failed } from '../../delivery/outcome.ts';
 import type { TestAnswer, TestMessage } from '../../delivery/send-test.ts';
+import type { AnswerRule } from '../../event/attempt-line.ts';
 import { hookBody } from '../../notices/compose.ts';
 import { PostriderError } from '../../errors.ts';
 import { hintAt } from '../../near.ts';
@@ -98,7 +100,15 @@ function describe({ publicUrl, outcome, tookMs }: TestAnswer): string {
   const text = outcome.answer && bodyText(outcome.answer);
   const said = text === undefined ? '' : `; it said: ${printable(text)}`;
   const patience = retryAfterMs === undefined ? '' : `, Retry-After ${retryAfterMs / 1_000} s`;
-  return `${publicUrl}  not delivered ${took}: ${outcome.detail}${patience} (${then})${said}`;
+  // The detail names a rule of the destination.
+  const isByDefault = ruleOf(outcome) === 'default';
+  const end = isByDefault ? `${then} by default` : then;
+  return `${publicUrl}  not delivered ${took}: ${outcome.detail}${patience} (${end})${said}`;
+}
+
+/** Which rule decided about an answer; null: there was none. */
+function ruleOf({ status, rule }: Failed): AnswerRule | 'default' | null {
+  return status === undefined ? null : (rule ?? 'default');
 }
 
 function dataOf({ publicUrl: url, outcome, tookMs }: TestAnswer): object {
@@ -115,6 +125,7 @@ function dataOf({ publicUrl: url, outcome, tookMs }: TestAnswer): object {
     detail,
     retryAfterMs: retryAfterMs ?? null,
     then,
+    rule: ruleOf(outcome),
     answer: (answer && bodyText(answer)) ?? null,
     headers: answer?.headers ?? {},
   };

@@ -56,6 +56,10 @@ const told = [
   'it neither waits nor is a dead letter: it was delivered at the first attempt, unless ATTEMPTS is off',
   'dead letter: record-refused: Kafka refuses the record: MESSAGE_TOO_LARGE',
   'malformed: no readable bundle',
+  ...['retry.on', 'retry.giveUpOn'].map(
+    (rule) => `attempt 2 failed: answered 503 (${rule}) in 9 ms`,
+  ),
+  "http-301: answered 301: the endpoint moved; set the webhook's url to https://crm.example/v2",
   skipped.detail,
 ];
 

@@ -109,7 +109,8 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
         ? { cause: 'timeout', detail: `no answer within 10 s${mark}` }
         : {
             status: 503,
-            detail: 'answered 503',
+            detail: 'answered 503 (retry.on)',
+            rule: 'retry.on',
             answer: `upstream connect error${mark}`,
             isAnswerCut: true,
             headers: { server: `edge${mark}`, 'x-request-id': `r-${index}` },

@@ -416,6 +416,7 @@ visiting(
       first,
       /Attempt \d+\s+Failed[\s\S]*URL[\s\S]*https:[\s\S]*How the answer begins; the rest/,
     );
+    assert.match(first, /503 Service Unavailable \(retry\.on\)[\s\S]*Rule\s+retry\.on/);
     assert.match(first, /server\s+edge[\s\S]*x-request-id\s+r-\d+/);
     assert.equal(await dialog.getByRole('button', { name: 'Copy the answer' }).count(), 1);
     await dialog.getByRole('button', { name: 'Older' }).click();

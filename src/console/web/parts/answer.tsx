@@ -33,13 +33,20 @@ export function inOneLine(body: string): string {
 }
 
 const meanings: Readonly<Record<number, string>> = {
+  301: 'Moved Permanently',
+  302: 'Found',
+  307: 'Temporary Redirect',
+  308: 'Permanent Redirect',
   400: 'Bad Request',
   401: 'Unauthorized',
   403: 'Forbidden',
   404: 'Not Found',
+  405: 'Method Not Allowed',
   408: 'Request Timeout',
+  409: 'Conflict',
   410: 'Gone',
   413: 'Content Too Large',
+  422: 'Unprocessable Content',
   429: 'Too Many Requests',
   500: 'Internal Server Error',
   502: 'Bad Gateway',
@@ -52,7 +59,7 @@ export function inWords(status: number | undefined, detail: string | undefined):
   if (status === undefined) return printable(plain(detail ?? 'no answer'));
   const meaning = meanings[status];
   const word = status >= 200 && status < 300 ? `${status} OK` : `${status} ${meaning ?? ''}`;
-  // The rest says by which rule of the destination it was judged.
+  // The rest says by which rule of the destination it was judged, or where the endpoint has moved to.
   const [isAnswer, rest = ''] = /^answered \d+(.*)$/s.exec(detail ?? '') ?? [];
   const says = isAnswer === undefined && detail !== undefined ? `, ${detail}` : rest;
   return `${word.trim()}${printable(says)}`;

@@ -6,6 +6,7 @@ import { Copy } from '../../parts/copy.tsx';
 import { Data, Id, Lines } from '../../parts/data.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { OutcomeBadge } from '../../parts/state.tsx';
+import { useSession } from '../../session.ts';
 
 export type AttemptEnded = AttemptRow & { readonly kind: 'attempt' };
 
@@ -24,7 +25,8 @@ export function AttemptDialog({
   readonly onOpen: (attempt: AttemptEnded) => void;
   readonly onClose: () => void;
 }): JSX.Element {
-  const { at, outcome, status, detail, cause, tookMs, url, answer, retryAfterMs } = attempt;
+  const { at, outcome, status, detail, cause, tookMs, url, answer, retryAfterMs, rule } = attempt;
+  const { role } = useSession();
   const { messageId, user, redrivenAt, isAnswerCut, headers = {} } = attempt;
   const move = (text: string, to: AttemptEnded | undefined): JSX.Element => (
     <button
@@ -57,6 +59,9 @@ export function AttemptDialog({
         {redrivenAt === undefined ? null : <Pair title="Sent again">{absolute(redrivenAt)}</Pair>}
         {retryAfterMs === undefined ? null : (
           <Pair title="Retry-After">{milliseconds(retryAfterMs)}</Pair>
+        )}
+        {status === undefined || outcome === 'delivered' || role === 'customer' ? null : (
+          <Pair title="Rule">{rule ?? 'default'}</Pair>
         )}
         {Object.entries(headers).map(([name, value]) => (
           <Pair key={name} title={name} copy={value}>
