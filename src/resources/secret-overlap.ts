@@ -43,12 +43,13 @@ export function overlapAfter(
   // A secret that comes back is the present one again.
   const others = inForce.filter(({ secret }) => ![after.sharedSecret, former].includes(secret));
   if (!isChanged) return withFormer(others);
+  const overlapMs = parseDuration(after.secretOverlap ?? defaultOverlap) ?? 0;
+  // What is replaced so may have leaked, and so may what was replaced just before.
+  if (overlapMs === 0) return { isEnded: others.length > 0 };
   if (signingSecretProblem(former) !== undefined) {
     const note = 'the former secret cannot sign by the standard: the new one counts at once';
     return { ...withFormer(others), note };
   }
-  const overlapMs = parseDuration(after.secretOverlap ?? defaultOverlap) ?? 0;
-  if (overlapMs === 0) return withFormer(others);
   const untilMs = nowMs + overlapMs;
   const all = [Object.freeze({ secret: former, untilMs }), ...others];
   const kept = all.slice(0, mostFormerSecrets);

@@ -32,7 +32,6 @@ test('a secret that is replaced signs for a day more, or as long as the destinat
     signing('new', { secretOverlap: '7d' }),
   );
   assert.deepEqual(long.formerSecrets, [former('old', 7 * 24)]);
-  assert.deepEqual(changed(signing('old'), signing('new', { secretOverlap: '0s' })), {});
   const { note } = changed(signing('old'), signing('new', { signature: 'both' }));
   assert.match(note ?? '', /; X-Signature is made with the new one alone$/);
 });
@@ -46,6 +45,14 @@ test('former secrets stay while their time lasts, whatever else changes, and no 
     former('new', 24),
     former('old', 1),
   ]);
+});
+
+test('a secret that is replaced without an overlap ends all former ones at once', () => {
+  const before = signing('old', { formerSecrets: [former('older', 1)] });
+  for (const old of [before, { ...before, sharedSecret: 'whsec_§' }])
+    assert.deepEqual(changed(old, signing('new', { secretOverlap: '0s' })), { isEnded: true });
+  const alone = signing('old', { formerSecrets: [former('older', 0)] });
+  assert.deepEqual(changed(alone, signing('new', { secretOverlap: '0s' })), { isEnded: false });
 });
 
 test('at most three former secrets sign, and who changes the secret again is told', () => {
