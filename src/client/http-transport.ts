@@ -1,4 +1,4 @@
-import { systemClock } from './clock.ts';
+import { systemClock, type Clock } from './clock.ts';
 import type { EncodedCall } from './encode-call.ts';
 import { delivered, library, refusedAll, type SendResult, type Transport } from './transport.ts';
 
@@ -7,7 +7,14 @@ interface HttpTransportOptions {
   readonly writeKey: string;
   /** For a whole request, including its answer. Default 20 s, more than the gateway waits for Kafka. */
   readonly timeoutMs?: number;
+  readonly clock?: Pick<Clock, 'steadyNow'>;
 }
+
+/**
+ * How long answers that are not the gateway's are put up with, after a delivery: a proxy is deployed, or set up anew,
+ * within seconds.
+ */
+const strangerPatienceMs = 60_000;
 
 /** Sends batches to the gateway, by Node's own `fetch`. */
 export class HttpTransport implements Transport {
@@ -16,12 +23,17 @@ export class HttpTransport implements Transport {
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #timeoutMs: number;
+  readonly #clock: Pick<Clock, 'steadyNow'>;
+  #hasDelivered = false;
+  /** Since the last delivery: when somebody else first answered in the gateway's place. In steady time. */
+  #strangerSinceMs: number | undefined;
   readonly #running = new Set<AbortController>();
   #isClosed = false;
 
-  constructor({ url, writeKey, timeoutMs = 20_000 }: HttpTransportOptions) {
+  constructor({ url, writeKey, timeoutMs = 20_000, clock = systemClock }: HttpTransportOptions) {
     this.#url = url;
     this.#timeoutMs = timeoutMs;
+    this.#clock = clock;
     this.#headers = {
       authorization: `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`,
       'content-type': 'application/json',
@@ -40,12 +52,24 @@ export class HttpTransport implements Transport {
     const verdict = judge(answer, systemClock.now());
     switch (verdict.kind) {
       case 'delivered':
+        this.#hasDelivered = true;
+        this.#strangerSinceMs = undefined;
         return delivered;
       case 'again':
         return { outcome: 'again', reason: verdict.reason, waitMs: verdict.waitMs };
       case 'refused':
+        if (verdict.isByStranger && this.#mayPass())
+          return { outcome: 'again', reason: verdict.reason, waitMs: undefined };
         return refusedAll(calls, { code: 'refused', message: verdict.reason });
     }
+  }
+
+  /** A wrong address is told at once, because nothing was ever delivered there. */
+  #mayPass(): boolean {
+    if (!this.#hasDelivered) return false;
+    const nowMs = this.#clock.steadyNow();
+    this.#strangerSinceMs ??= nowMs;
+    return nowMs - this.#strangerSinceMs < strangerPatienceMs;
   }
 
   async close(): Promise<void> {
@@ -140,13 +164,21 @@ interface Answer {
 type Verdict =
   | { readonly kind: 'delivered' }
   | { readonly kind: 'again'; readonly reason: string; readonly waitMs: number | undefined }
-  | { readonly kind: 'refused'; readonly reason: string };
+  | {
+      readonly kind: 'refused';
+      readonly reason: string;
+      /** It speaks of the endpoint, and is not in the form of the gateway's own refusals. */
+      readonly isByStranger: boolean;
+    };
+
+/** Answers that the pipeline, too, takes to be about the endpoint, and not about what was sent. */
+const aboutEndpoint: ReadonlySet<number> = new Set([401, 403, 404, 405, 407, 410]);
 
 /**
  * Judges the gateway's answer as the pipeline judges an endpoint's (src/delivery/outcome.ts): 2xx is
  * delivered; 408, 425, 429 and 5xx are worth a repetition. Any other answer, including redirects, would be
- * the same again. That includes 401, 403, 404, 405, 407 and 410, which the pipeline tries again: a wrong write key
- * or address is reported to the program at once.
+ * the same again. That includes 401, 403, 404, 405, 407 and 410, which the pipeline tries again: what the gateway says
+ * of a write key is reported to the program at once. Where a proxy in front of it says so, it may pass.
  */
 export function judge({ status, retryAfter, body }: Answer, nowMs: number): Verdict {
   if (status >= 200 && status < 300) return { kind: 'delivered' };
@@ -154,7 +186,8 @@ export function judge({ status, retryAfter, body }: Answer, nowMs: number): Verd
   if (isPassing(status)) {
     return { kind: 'again', reason, waitMs: retryAfterMs(retryAfter, nowMs) };
   }
-  return { kind: 'refused', reason };
+  const isByStranger = aboutEndpoint.has(status) && !isGateways(body);
+  return { kind: 'refused', reason, isByStranger };
 }
 
 /** 408: the request came too slowly. 425: it came in early data of TLS. Both are temporary. */
@@ -171,11 +204,22 @@ function explanation(body: string): string {
 }
 
 function messageOf(body: string): string | undefined {
+  const { message } = errorIn(body);
+  return typeof message === 'string' ? message : undefined;
+}
+
+/** Each error of the gateway has a code. */
+function isGateways(body: string): boolean {
+  const { code, message } = errorIn(body);
+  return typeof code === 'string' && typeof message === 'string';
+}
+
+function errorIn(body: string): { readonly code?: unknown; readonly message?: unknown } {
   try {
-    const { message } = JSON.parse(body) as { message?: unknown };
-    return typeof message === 'string' ? message : undefined;
+    const json: unknown = JSON.parse(body);
+    return typeof json === 'object' && json !== null ? json : {};
   } catch {
-    return undefined;
+    return {};
   }
 }
 
