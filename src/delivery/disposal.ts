@@ -18,7 +18,8 @@ import {
 import type { Gathering } from './bundle/gathering.ts';
 import type { DeliveryEvents } from './events.ts';
 import { bodyText, type KeptAnswer } from './kept-answer.ts';
-import type { Claim, Job, TakenRecord } from './job.ts';
+import type { Claim, Job } from './job.ts';
+import type { TakenRecord } from '../kafka/consume/taken-record.ts';
 import { EventPacker } from './packing.ts';
 import type { PackedRecord } from './packing.ts';
 import type { Permanent, Retryable } from './outcome.ts';

@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../ops/clock.ts';
-import type { Claim, TakenRecord } from './job.ts';
+import type { Claim } from './job.ts';
+import type { TakenRecord } from '../kafka/consume/taken-record.ts';
 import { RecalledRecords } from './recalled-records.ts';
 import { takeDown, WaitingRecords } from './waiting-records.ts';
 import type { HeldRecord } from './waiting-records.ts';

@@ -10,7 +10,8 @@ import type { FencedBy } from '../resources/fence/fence.ts';
 import type { Destination } from '../resources/resource.ts';
 import type { BreakerState } from './lane/breaker.ts';
 import type { Endpoint } from './lane/endpoint.ts';
-import type { Job, TakenRecord } from './job.ts';
+import type { Job } from './job.ts';
+import type { IncomingRecord } from '../kafka/record.ts';
 import type { Bundle } from './bundle/bundle.ts';
 import type { AttemptJournal } from './journal/journal.ts';
 import {
@@ -146,7 +147,7 @@ export class DeliveryEvents {
   }
 
   deadLettered(
-    { key }: Pick<TakenRecord, 'key'>,
+    { key }: Pick<IncomingRecord, 'key'>,
     envelope: Envelope | undefined,
     { reason, detail }: Pick<GiveUp, 'reason' | 'detail'>,
   ): void {

@@ -1,20 +1,9 @@
 import type { Envelope } from '../event/envelope.ts';
-import type { Finisher } from '../kafka/consume/consumed-record.ts';
-import type { IncomingRecord } from '../kafka/record.ts';
+import type { TakenRecord } from '../kafka/consume/taken-record.ts';
 import { UnpackedBytes } from './bundle/unpacked-bytes.ts';
 import type { Endpoint } from './lane/endpoint.ts';
 import type { Outcome } from './outcome.ts';
 import type { Sending } from './sender.ts';
-
-/** A record that this worker has taken. Its offset is committed some time after `finish`. */
-export interface TakenRecord extends IncomingRecord {
-  /** The partition, or the bundle, that the record came from. `finish` passes it the slot number. */
-  readonly owner: Finisher;
-  readonly slot: number;
-  finish(): void;
-  /** This worker no longer works on the record, and it is not finished. */
-  release(): void;
-}
 
 /** A partition while this worker owns it. */
 export interface Claim {

@@ -1,9 +1,7 @@
 import { envelopeHeader } from '../event/envelope.ts';
-import { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
-import type { Finisher } from '../kafka/consume/consumed-record.ts';
+import { TakenRecord, type RecordOwner } from '../kafka/consume/taken-record.ts';
 import { GrowingBuffer } from '../kafka/growing-buffer.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
-import type { TakenRecord } from './job.ts';
 
 /** A record's content in its packed form. */
 export interface PackedRecord {
@@ -117,12 +115,12 @@ type Place = Pick<IncomingRecord, 'topic' | 'partition' | 'offset' | 'timestampM
 export function recordAt(
   { topic, partition, offset, timestampMs }: Place,
   { key, header, value }: PackedRecord,
-  owner: Finisher,
+  owner: RecordOwner,
   slot: number,
 ): TakenRecord {
   const headers: Record<string, Buffer> = {};
   headers[envelopeHeader] = header;
-  return new ConsumedRecord(
+  return new TakenRecord(
     { topic, partition, offset, timestampMs, key, value, headers },
     owner,
     slot,

@@ -2,7 +2,6 @@ import { startConsumeLoop } from '../kafka/consume/consume-loop.ts';
 import type { ConsumeLoop, ConsumeObserver } from '../kafka/consume/consume-loop.ts';
 import type { ClusterClient } from '../kafka/cluster/cluster.ts';
 import { IntakeBudget, type WindowLimits } from '../kafka/consume/window.ts';
-import { Redeliveries } from '../kafka/consume/consume-metrics.ts';
 import { PartitionMap, type TopicPartition } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
@@ -48,8 +47,6 @@ export interface ReaderOptions {
   readonly observer: ConsumeObserver;
   /** False while there is no room for events that are put off. */
   mayTakeMore(): boolean;
-  /** Counts records that this process had already finished. */
-  redelivered(records: number): void;
 }
 
 export interface Budgets {
@@ -64,7 +61,6 @@ export function workerBudgets(inFlight: WindowLimits = workerBudget): Budgets {
 /** Reads topics for the engine, and reports which partitions this worker gets and loses. */
 export function startReader(options: ReaderOptions): ConsumeLoop {
   const { engine, homeTopic, dedicatedTo, budgets } = options;
-  const redeliveries = new Redeliveries();
   const claims = new PartitionMap<Claim>();
   const claimOf = ({ topic, partition }: TopicPartition): Claim => {
     let claim = claims.get(topic, partition);
@@ -100,8 +96,6 @@ export function startReader(options: ReaderOptions): ConsumeLoop {
     clock: options.clock,
     log: options.log,
     onRecords: (records) => {
-      const again = redeliveries.count(records);
-      if (again > 0) options.redelivered(again);
       const first = records[0];
       if (first !== undefined) engine.take(claimOf(first), records);
     },

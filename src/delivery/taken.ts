@@ -5,7 +5,8 @@ import type { IncomingRecord } from '../kafka/record.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Recalls } from '../resources/pauses/recall.ts';
 import { Bundle } from './bundle/bundle.ts';
-import { Job, type Claim, type TakenRecord } from './job.ts';
+import { Job, type Claim } from './job.ts';
+import type { TakenRecord } from '../kafka/consume/taken-record.ts';
 import type { Waiting } from './status/waiting-later.ts';
 
 /** The reason why a record holds no event for this release. */

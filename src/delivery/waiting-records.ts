@@ -1,6 +1,6 @@
 import { envelopeHeader } from '../event/envelope.ts';
-import type { Finisher } from '../kafka/consume/consumed-record.ts';
-import type { Claim, TakenRecord } from './job.ts';
+import type { RecordOwner, TakenRecord } from '../kafka/consume/taken-record.ts';
+import type { Claim } from './job.ts';
 import { packedBytes, packRecord, recordAt, unpackRecord } from './packing.ts';
 
 /** A record of a retry topic while it waits: its packed bytes, and the place to finish. */
@@ -10,7 +10,7 @@ export interface HeldRecord {
   readonly start: number;
   readonly offset: number;
   readonly timestampMs: number;
-  readonly owner: Finisher;
+  readonly owner: RecordOwner;
   readonly slot: number;
   /** The size of the packed record. */
   readonly bytes: number;

@@ -212,11 +212,11 @@ function openReader(
       commitFailed: (error) => {
         events.commitFailed(groupId, error);
       },
+      redelivered: (records) => {
+        events.redelivered(records);
+      },
     },
     mayTakeMore: () => !producer.isFull,
-    redelivered: (records) => {
-      events.redelivered(records);
-    },
   });
 }
 

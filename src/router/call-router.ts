@@ -10,7 +10,7 @@ import { userOf } from '../event/envelope.ts';
 import { shortened } from '../event/last-answer.ts';
 import type { Origin } from '../event/parse-call.ts';
 import { shownError, type Rejection } from '../event/rejection.ts';
-import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
+import type { TakenRecord } from '../kafka/consume/taken-record.ts';
 import type { IncomingRecord, OutgoingRecord, TopicPartition } from '../kafka/record.ts';
 import type { Source } from '../resources/resource.ts';
 import { schemaIdOf } from '../schemas/registered-schema.ts';
@@ -35,7 +35,7 @@ interface CallRouterOptions extends Omit<OutboxOptions, 'onRoom'> {
 
 /** A call that waits for something, with the record that it came in. */
 export interface PendingCall {
-  readonly record: ConsumedRecord;
+  readonly record: TakenRecord;
   readonly read: ReadCall;
 }
 
@@ -63,7 +63,7 @@ export class CallRouter {
   readonly #stalled = new StalledRecords();
   readonly #events: CallRouterOptions['events'];
   readonly #held: HeldCalls<Held>;
-  readonly #backlog: CallBacklog<ConsumedRecord>;
+  readonly #backlog: CallBacklog<TakenRecord>;
   #stopped = false;
 
   constructor(options: CallRouterOptions) {
@@ -118,7 +118,7 @@ export class CallRouter {
   }
 
   /** Records of one partition, in order. */
-  accept(records: readonly ConsumedRecord[]): void {
+  accept(records: readonly TakenRecord[]): void {
     for (const record of records) this.#backlog.push(record);
     this.#work();
   }
@@ -145,7 +145,7 @@ export class CallRouter {
     this.#events.schemaDelayed(id, error, this.#stalled.waitingFor(id));
   }
 
-  #releaseWaiting(isGone: (record: ConsumedRecord) => boolean): void {
+  #releaseWaiting(isGone: (record: TakenRecord) => boolean): void {
     release(this.#backlog.takeOut(isGone));
     release(this.#held.takeOut(({ record }) => isGone(record)).map(({ record }) => record));
   }
@@ -169,7 +169,7 @@ export class CallRouter {
     this.#held.look();
   }
 
-  #accept(record: ConsumedRecord): void {
+  #accept(record: TakenRecord): void {
     if (this.#stalled.has(record)) {
       this.#stalled.add(record);
       this.#askAhead(record);
@@ -190,12 +190,12 @@ export class CallRouter {
   }
 
   /** Copies the record out of the fetch response, because it may wait until Kafka is back. */
-  #hold(record: ConsumedRecord, read: ReadCall): void {
+  #hold(record: TakenRecord, read: ReadCall): void {
     record.detach();
     this.#held.hold({ record, read, user: userOf(read.call) });
   }
 
-  #stall(record: ConsumedRecord, schemaId: number): void {
+  #stall(record: TakenRecord, schemaId: number): void {
     this.#stalled.add(record);
     void this.#schemas.settled(schemaId).then(() => {
       this.#backlog.putBack(this.#stalled.take(record));
@@ -206,7 +206,7 @@ export class CallRouter {
   /**
    * Loading an unknown schema takes up to a second. One after the other, a window of them would take minutes.
    */
-  #askAhead({ value }: ConsumedRecord): void {
+  #askAhead({ value }: TakenRecord): void {
     const id = schemaIdOf(value);
     if (id !== undefined && this.#schemas.find(id) === undefined) void this.#schemas.settled(id);
   }
@@ -222,7 +222,7 @@ export class CallRouter {
     }
   }
 
-  #route(record: ConsumedRecord, read: ReadCall, source: Source): void {
+  #route(record: TakenRecord, read: ReadCall, source: Source): void {
     const copies = this.#routes.route(read, source);
     // Not remembered, because a destination may want a later repetition.
     if (copies.length === 0) {
@@ -235,13 +235,13 @@ export class CallRouter {
     else if (verdict !== 'waiting') this.#send(record, copies, verdict);
   }
 
-  #dropDuplicate(record: ConsumedRecord): void {
+  #dropDuplicate(record: TakenRecord): void {
     this.#events.duplicate();
     record.finish();
   }
 
   #send(
-    record: ConsumedRecord,
+    record: TakenRecord,
     copies: readonly OutgoingRecord[],
     admitted: Admitted<PendingCall> | undefined,
   ): void {
@@ -268,7 +268,7 @@ export class CallRouter {
    * A record that cannot even be rejected is never finished: its partition stops before the record is lost.
    * Nothing more is done about it, so nothing has to wait for it when the partition moves.
    */
-  #reject(record: ConsumedRecord, rejection: Rejection): void {
+  #reject(record: TakenRecord, rejection: Rejection): void {
     const { origin } = arrivalOf(record);
     const topics = { rejected: this.#rejectedTopic, audience: this.#audienceTopic };
     const rejected = rejectedRecord(topics, record, origin, rejection);
@@ -287,7 +287,7 @@ export class CallRouter {
    * A defect in our code must not stop a partition. The record waits in `ingest.rejected` for a corrected
    * version.
    */
-  #fail(record: ConsumedRecord, error: unknown): void {
+  #fail(record: TakenRecord, error: unknown): void {
     this.#events.failed(record, error);
     const detail = `The router failed: ${shownError(error)}.`;
     this.#reject(record, { reason: 'unroutable', detail });
@@ -295,7 +295,7 @@ export class CallRouter {
 }
 
 /** Leaves records to the next owners of their partitions. */
-function release(records: readonly ConsumedRecord[]): void {
+function release(records: readonly TakenRecord[]): void {
   for (const record of records) record.release();
 }
 

@@ -1,4 +1,4 @@
-import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
+import type { TakenRecord } from '../kafka/consume/taken-record.ts';
 import type { TopicPartition } from '../kafka/record.ts';
 import { schemaIdOf } from '../schemas/registered-schema.ts';
 
@@ -114,7 +114,7 @@ export class HeldCalls<T extends HeldCall> {
  * stay in order, and its window fills up, so that it is no longer read.
  */
 export class StalledRecords {
-  readonly #queues = new Map<string, ConsumedRecord[]>();
+  readonly #queues = new Map<string, TakenRecord[]>();
   #size = 0;
 
   get size(): number {
@@ -127,7 +127,7 @@ export class StalledRecords {
   }
 
   /** Copies the record out of the fetch response, because it may be held for long. */
-  add(record: ConsumedRecord): void {
+  add(record: TakenRecord): void {
     record.detach();
     const queue = this.#queues.get(keyOf(record));
     if (queue === undefined) this.#queues.set(keyOf(record), [record]);
@@ -136,21 +136,21 @@ export class StalledRecords {
   }
 
   /** For each partition that waits for this schema, the record that names it. */
-  waitingFor(schemaId: number): readonly ConsumedRecord[] {
+  waitingFor(schemaId: number): readonly TakenRecord[] {
     return [...this.#queues.values()]
       .flatMap((queue) => queue.slice(0, 1))
       .filter(({ value }) => schemaIdOf(value) === schemaId);
   }
 
   /** Removes and returns all records of the partition, in order. */
-  take(partition: TopicPartition): readonly ConsumedRecord[] {
+  take(partition: TopicPartition): readonly TakenRecord[] {
     const queue = this.#queues.get(keyOf(partition)) ?? [];
     this.#queues.delete(keyOf(partition));
     this.#size -= queue.length;
     return queue;
   }
 
-  takeAll(): readonly ConsumedRecord[] {
+  takeAll(): readonly TakenRecord[] {
     const records = [...this.#queues.values()].flat();
     this.#queues.clear();
     this.#size = 0;

@@ -1,5 +1,5 @@
 import type { PostriderError } from '../errors.ts';
-import type { ConsumedRecord } from '../kafka/consume/consumed-record.ts';
+import type { TakenRecord } from '../kafka/consume/taken-record.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { SteadyClock, Timer } from '../ops/clock.ts';
@@ -25,7 +25,7 @@ const mostLate = 20_000;
 /** The copies of one call, or of one rejected record. */
 interface Sent {
   /** Undefined: all copies are settled. */
-  record: ConsumedRecord | undefined;
+  record: TakenRecord | undefined;
   readonly copies: number;
   readonly sinceMs: number;
   isLate: boolean;
@@ -64,7 +64,7 @@ export class Outbox {
 
   /** @param settled is called when the last copy is; with the first refusal, if there was one */
   send(
-    record: ConsumedRecord,
+    record: TakenRecord,
     copies: readonly OutgoingRecord[],
     settled: (refused: PostriderError | undefined) => void,
   ): void {

@@ -8,7 +8,7 @@ import { ensureTopics, withAdmin } from '../../src/kafka/admin.ts';
 import { createKafka } from '../../src/kafka/client.ts';
 import type { KafkaClient } from '../../src/kafka/client.ts';
 import { startConsumeLoop } from '../../src/kafka/consume/consume-loop.ts';
-import type { ConsumedRecord } from '../../src/kafka/consume/consumed-record.ts';
+import type { TakenRecord } from '../../src/kafka/consume/taken-record.ts';
 import { createProducer } from '../../src/kafka/produce/producer.ts';
 import type { Producer } from '../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
@@ -42,7 +42,7 @@ describe('the dedicated topics on Kafka', () => {
   let topology: Topology;
   let config: HandMadeConfig;
   let topics: DedicatedTopics;
-  let waiting: ConsumedRecord[];
+  let waiting: TakenRecord[];
   /** How far the clock is ahead of the real one. */
   let aheadMs: number;
   /** How far it was set forward, beside that. */

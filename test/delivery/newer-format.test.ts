@@ -4,6 +4,7 @@ import { compressEvents, encodeBundleHeader } from '../../src/delivery/bundle/fo
 import { EventPacker } from '../../src/delivery/packing.ts';
 import { PostriderError } from '../../src/errors.ts';
 import { envelopeHeader } from '../../src/event/envelope.ts';
+import { TakenRecord } from '../../src/kafka/consume/taken-record.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { defaultPolicy, hangs, hourMs, minuteMs, SimulatedWorld } from './simulated-world.ts';
 
@@ -69,7 +70,18 @@ describe('a record that a newer release wrote', () => {
     const world = new SimulatedWorld();
     const headers = { [envelopeHeader]: 'no envelope' };
     const taken = world.taken({ topic: 'retry.1h', key: 'crm:u1', value, headers });
-    const record = { ...taken, timestampMs: world.clock.now() };
+    const { topic, partition, offset, key, value: body, owner, slot } = taken;
+    const timestampMs = world.clock.now();
+    const read = {
+      topic,
+      partition,
+      offset,
+      timestampMs,
+      key,
+      value: body,
+      headers: taken.headers,
+    };
+    const record = new TakenRecord(read, owner, slot);
     world.engine.take(world.claim('retry.1h'), [record]);
     await world.clock.pass(1_000);
     assert.equal(world.deadLetters.length, 1);

@@ -24,7 +24,6 @@ function startTelling(t: TestContext, kafka: FakeBrokers): OwnedIndexes[] {
     budgets: workerBudgets(),
     observer: {},
     mayTakeMore: () => true,
-    redelivered: none,
   });
   t.after(() => loop.stop(0));
   return told;

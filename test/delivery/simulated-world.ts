@@ -3,7 +3,8 @@ import { decodeBundleHeader, decompressEvents } from '../../src/delivery/bundle/
 import { DeliveryEngine } from '../../src/delivery/engine.ts';
 import type { Destinations } from '../../src/delivery/known-destinations.ts';
 import { DeliveryEvents } from '../../src/delivery/events.ts';
-import type { Claim, TakenRecord } from '../../src/delivery/job.ts';
+import type { Claim } from '../../src/delivery/job.ts';
+import { TakenRecord } from '../../src/kafka/consume/taken-record.ts';
 import type { AttemptJournal } from '../../src/delivery/journal/journal.ts';
 import { DeliveryMetrics } from '../../src/delivery/metrics.ts';
 import { outcomeOfStatus, timedOut } from '../../src/delivery/outcome.ts';
@@ -389,7 +390,7 @@ export class SimulatedWorld {
     const ids = envelopes.length === 0 ? [''] : envelopes.map(({ messageId }) => messageId);
     const isNewer = isFromNewerRelease(headers[envelopeHeader]);
     const isWrittenNow = envelope?.dueMs !== undefined || isNewer;
-    const taken: TakenRecord = {
+    const place = {
       topic: record.topic,
       partition: this.partitionOf(record),
       offset,
@@ -397,30 +398,26 @@ export class SimulatedWorld {
       key: record.key === null ? null : Buffer.from(record.key),
       value: record.value === null ? null : Buffer.from(record.value),
       headers,
-      slot: 7,
-      owner: {
-        finish: (slot) => {
-          if (slot === 7) taken.finish();
-        },
-        release: (slot) => {
-          if (slot === 7) taken.release();
-        },
-        setAside: (slot) => {
-          if (slot === 7) partition.setAside(offset);
-        },
-      },
-      finish: () => {
+    };
+    const owner = {
+      finish: (slot: number): void => {
+        if (slot !== 7) return;
         if (!this.#inWork.delete(taken)) throw new Error('a record came to two ends');
         // Its next owner reads it again: Kafka does not know that it is finished.
         if (this.#unfinished.delete(taken)) this.finished.push(...ids);
         partition.finish(offset);
       },
-      release: () => {
+      release: (slot: number): void => {
+        if (slot !== 7) return;
         if (!this.#inWork.delete(taken)) throw new Error('a record came to two ends');
         this.released.push(...ids);
         partition.release(offset);
       },
+      setAside: (slot: number): void => {
+        if (slot === 7) partition.setAside(offset);
+      },
     };
+    const taken = new TakenRecord(place, owner, 7);
     this.#unfinished.set(taken, record);
     this.#inWork.add(taken);
     return taken;

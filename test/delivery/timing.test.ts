@@ -5,7 +5,9 @@ import { Deadlines } from '../../src/delivery/http/deadlines.ts';
 import type { Timed } from '../../src/delivery/http/deadlines.ts';
 import { DueGate, type DueGateOptions } from '../../src/delivery/due-gate.ts';
 import { newClaim } from '../../src/delivery/job.ts';
-import type { Claim, TakenRecord } from '../../src/delivery/job.ts';
+import { TakenRecord, type RecordOwner } from '../../src/kafka/consume/taken-record.ts';
+import type { IncomingRecord } from '../../src/kafka/record.ts';
+import type { Claim } from '../../src/delivery/job.ts';
 import { SlotPool } from '../../src/delivery/lane/slot-pool.ts';
 import type { SlotTaker } from '../../src/delivery/lane/slot-pool.ts';
 import { envelopeHeader } from '../../src/event/envelope.ts';
@@ -15,20 +17,19 @@ function claimOf(partition: number): Claim {
   return newClaim({ topic: 'retry.10s', partition }, false, () => 0);
 }
 
-function recordOf({ topic, partition }: Claim, offset: number): TakenRecord {
-  return {
-    topic,
-    partition,
-    offset,
-    timestampMs: 7,
-    slot: offset,
-    key: Buffer.from(`key ${offset}`),
-    value: Buffer.from(`body ${offset}`),
-    headers: { [envelopeHeader]: Buffer.from(`header ${offset}`) },
-    owner: { finish: () => undefined, release: () => undefined },
-    finish: () => undefined,
-    release: () => undefined,
-  };
+const nobody: RecordOwner = { finish: () => undefined, release: () => undefined };
+
+function recordOf(
+  { topic, partition }: Claim,
+  offset: number,
+  content: Partial<IncomingRecord> = {},
+  owner: RecordOwner = nobody,
+): TakenRecord {
+  const key = Buffer.from(`key ${offset}`);
+  const value = Buffer.from(`body ${offset}`);
+  const headers = { [envelopeHeader]: Buffer.from(`header ${offset}`) };
+  const record = { topic, partition, offset, timestampMs: 7, key, value, headers, ...content };
+  return new TakenRecord(record, owner, offset);
 }
 
 function gateOf(clock: SimulatedClock, onDue: DueGateOptions['onDue']): DueGate {
@@ -100,7 +101,7 @@ describe('the due-time gate', () => {
     const owner = { finish: () => assert.fail(), release: (slot: number) => released.push(slot) };
     for (const claim of [gone, kept])
       for (const offset of [3, 4])
-        gate.hold({ ...recordOf(claim, offset), owner }, claim, clock.now() + 10);
+        gate.hold(recordOf(claim, offset, {}, owner), claim, clock.now() + 10);
     gate.release(gone);
     assert.deepEqual(released, [3, 4]);
     assert.equal(gate.waiting().get('retry.10s'), 2);
@@ -116,12 +117,11 @@ describe('the due-time gate', () => {
     const gate = gateOf(clock, (record) => handedOver.push(record));
     const response = Buffer.from('key header body');
     const claim = claimOf(0);
-    const record: TakenRecord = {
-      ...recordOf(claim, 0),
+    const record = recordOf(claim, 0, {
       key: response.subarray(0, 3),
       value: response.subarray(11),
       headers: { [envelopeHeader]: response.subarray(4, 10) },
-    };
+    });
     gate.hold(record, claim, clock.now() + 10);
     response.fill('x');
     await clock.pass(10);
@@ -135,7 +135,7 @@ describe('the due-time gate', () => {
     const claim = claimOf(0);
     const gate = gateOf(clock, ({ value }) => sizes.push(value?.length));
     for (const bytes of [0, 100_000, 1, 16_000, 16_384])
-      gate.hold({ ...recordOf(claim, 0), value: Buffer.alloc(bytes) }, claim, clock.now() + 10);
+      gate.hold(recordOf(claim, 0, { value: Buffer.alloc(bytes) }), claim, clock.now() + 10);
     await clock.pass(10);
     assert.deepEqual(sizes.toSorted(), [0, 1, 100_000, 16_000, 16_384]);
   });
@@ -158,7 +158,7 @@ describe('the due-time gate', () => {
     const hold = (offset: number, partition = 0): void => {
       const claim = claims[partition] ?? claimOf(partition);
       const value = Buffer.alloc(10_000_000);
-      gate.hold({ ...recordOf(claim, offset), owner, value }, claim, clock.now() + 10);
+      gate.hold(recordOf(claim, offset, { value }, owner), claim, clock.now() + 10);
     };
     const claims = [claimOf(0), claimOf(1)];
     hold(100);

@@ -2,7 +2,7 @@ import { silentLogger } from '../../src/ops/log.ts';
 import { Registry } from 'prom-client';
 import { SimulatedClock } from '../delivery/simulated-clock.ts';
 import type { PostriderError } from '../../src/errors.ts';
-import { ConsumedRecord } from '../../src/kafka/consume/consumed-record.ts';
+import { TakenRecord } from '../../src/kafka/consume/taken-record.ts';
 import { OffsetTracker } from '../../src/kafka/consume/offset-tracker.ts';
 import type { IncomingRecord, OutgoingRecord, TopicPartition } from '../../src/kafka/record.ts';
 import { ConfigIndex, type FollowedResource } from '../../src/resources/config/config-index.ts';
@@ -128,7 +128,7 @@ export class TestRouter {
       },
       tracker: new OffsetTracker(0),
     };
-    this.#router.accept(records.map((record) => new ConsumedRecord(record, owner, record.offset)));
+    this.#router.accept(records.map((record) => new TakenRecord(record, owner, record.offset)));
   }
 
   get heldCalls(): number {

@@ -1,7 +1,7 @@
 import { decodeEnvelope, envelopeHeader } from '../../event/envelope.ts';
-import type { Finisher } from '../../kafka/consume/consumed-record.ts';
+import type { RecordOwner, TakenRecord } from '../../kafka/consume/taken-record.ts';
 import { Job } from '../job.ts';
-import type { Claim, TakenRecord } from '../job.ts';
+import type { Claim } from '../job.ts';
 import { packedBytes, recordAt } from '../packing.ts';
 import type { PackedRecord } from '../packing.ts';
 import { decodeBundleHeader, decompressEvents } from './format.ts';
@@ -53,7 +53,7 @@ export class Bundle {
  * Ends a bundle's record with the last of its events, and not before, because this worker still owns the
  * events that are under way.
  */
-class BundleOwner implements Finisher {
+class BundleOwner implements RecordOwner {
   readonly #bundle: Bundle;
   readonly #bytes: number;
   readonly #onRest: (slots: ReadonlySet<number>) => void;

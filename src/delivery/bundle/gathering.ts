@@ -1,7 +1,7 @@
 import { ageFromMs, encodeEnvelope, envelopeHeader } from '../../event/envelope.ts';
 import type { Envelope } from '../../event/envelope.ts';
-import type { Finisher } from '../../kafka/consume/consumed-record.ts';
-import type { Claim, Job, TakenRecord } from '../job.ts';
+import type { RecordOwner, TakenRecord } from '../../kafka/consume/taken-record.ts';
+import type { Claim, Job } from '../job.ts';
 import { packedBytes, recordAt, type EventPacker, type PackedRecord } from '../packing.ts';
 import type { Later } from '../retry-policy.ts';
 import { mostEvents } from './format.ts';
@@ -122,7 +122,7 @@ export class Gathering {
  * themselves would be the largest part of what survives young collections.
  */
 class Receipts {
-  readonly #owners: Finisher[] = [];
+  readonly #owners: RecordOwner[] = [];
   readonly #slots: number[] = [];
   readonly #offsets: number[] = [];
 

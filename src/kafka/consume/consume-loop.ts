@@ -9,7 +9,7 @@ import { endProcess, keepTrying } from '../retrying.ts';
 import { Fetcher } from '../fetch/fetcher.ts';
 import type { TopicPartition } from '../record.ts';
 import { Committer } from './committer.ts';
-import type { ConsumedRecord } from './consumed-record.ts';
+import type { TakenRecord } from './taken-record.ts';
 import { Intake } from './intake.ts';
 import { IntakeBudget, type WindowLimits } from './window.ts';
 import { Membership } from './membership.ts';
@@ -40,7 +40,7 @@ export interface ConsumeLoopOptions {
    * Newly accepted records of one partition, in offset order. Must return at once and not throw;
    * every record must be finished or released once.
    */
-  onRecords(records: ConsumedRecord[]): void;
+  onRecords(records: TakenRecord[]): void;
   /**
    * Called after every assignment with all partitions that are read now. Those that stayed were read
    * meanwhile.
@@ -76,6 +76,8 @@ export interface ConsumeObserver {
   joined?(partitions: number): void;
   /** The group's coordinator does not answer. The request is repeated. */
   troubled?(error: Error): void;
+  /** So many records came again although this process had finished them. */
+  redelivered?(records: number): void;
   /** So many offsets were removed from the log before they were read. */
   recordsGone?(partition: TopicPartition, records: number): void;
   /** The next batch of this partition cannot be read. It is tried again every half minute. */
@@ -286,6 +288,7 @@ class GroupConsumeLoop implements ConsumeLoop {
       onLost: (partitions) => {
         this.#guarded(() => options.onLost?.(partitions));
       },
+      onRedelivered: (records) => observer?.redelivered?.(records),
       onRecordsGone: (partition, records) => observer?.recordsGone?.(partition, records),
       onUnreadable: (partition) => observer?.unreadable?.(partition),
       onRefused: (error) => {

@@ -5,9 +5,9 @@ import type { Move } from '../fetch/judge-part.ts';
 import { waitAtMost } from '../../ops/wait.ts';
 import { reasonOf } from '../failure.ts';
 import { PartitionMap, type TopicPartition } from '../record.ts';
-import type { ConsumedRecord } from './consumed-record.ts';
+import type { TakenRecord } from './taken-record.ts';
 import type { IntakeBudget, WindowLimits } from './window.ts';
-import { OwnedPartition, type FormerAccount } from './owned-partition.ts';
+import { OwnedPartition, Redeliveries, type FormerAccount } from './owned-partition.ts';
 import type { Position } from './positions.ts';
 
 /** The actions that the intake decides on. */
@@ -31,7 +31,9 @@ export interface IntakeOptions {
   limitsOf(topic: string): WindowLimits;
   /** The bound on everything that the process has in flight. */
   readonly budget: Pick<IntakeBudget, 'join' | 'leave' | 'share' | 'fetchBytes'>;
-  onRecords(records: ConsumedRecord[]): void;
+  onRecords(records: TakenRecord[]): void;
+  /** So many records came again although this process had finished them. */
+  onRedelivered(records: number): void;
   onAssigned(partitions: TopicPartition[]): void;
   onRevoked(partitions: TopicPartition[]): void;
   onLost(partitions: TopicPartition[]): void;
@@ -54,6 +56,7 @@ export class Intake implements CursorOwner {
   readonly #partitions = new PartitionMap<OwnedPartition>();
   /** Accounts of what this process has finished: it needs no work when the partition comes back, though nobody committed it. */
   readonly #former = new PartitionMap<FormerAccount>();
+  readonly #redeliveries = new Redeliveries();
   #isMember = false;
   #isUnheard = false;
   #isClosing = false;
@@ -251,6 +254,8 @@ export class Intake implements CursorOwner {
     partition.share = this.#options.budget.share;
     cursor.limitBytes = this.#fetchBytes;
     const { accepted, seen } = partition.accept(partition.account, records, most);
+    const again = this.#redeliveries.count(accepted, partition.account.tracker);
+    if (again > 0) this.#options.onRedelivered(again);
     if (accepted.length > 0) this.#options.onRecords(accepted);
     this.#applyPause(partition);
     // Markers, and records that a former owner had finished.

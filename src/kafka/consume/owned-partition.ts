@@ -1,8 +1,8 @@
 import { Cursor, type PartitionRecords } from '../fetch/cursor.ts';
 import type { KafkaErrorName } from '../protocol/errors.ts';
-import type { TopicPartition } from '../record.ts';
+import { PartitionMap, type TopicPartition } from '../record.ts';
 import { encodeCommitMetadata, mostGaps, type CommitMetadata } from './commit-metadata.ts';
-import { ConsumedRecord, type RecordOwner } from './consumed-record.ts';
+import { TakenRecord, type RecordOwner } from './taken-record.ts';
 import type { Commit } from './coordinator.ts';
 import { eitherOf, OffsetTracker, type FinishedAhead } from './offset-tracker.ts';
 import { fullness, hasRoom, mustPause, type Holding, type WindowLimits } from './window.ts';
@@ -186,13 +186,13 @@ export class OwnedPartition implements TopicPartition, Holding {
    * have room.
    */
   accept(account: Account, records: PartitionRecords, most: number): AcceptedRecords {
-    const accepted: ConsumedRecord[] = [];
+    const accepted: TakenRecord[] = [];
     let seen = 0;
     while (seen < most && (seen === 0 || this.#hasRoom(account)) && records.next()) {
       seen += 1;
       const { offset, epoch, sizeBytes, timestampMs } = records;
       const slot = account.add(offset, epoch, sizeBytes, timestampMs);
-      if (slot !== undefined) accepted.push(new ConsumedRecord(records, account, slot));
+      if (slot !== undefined) accepted.push(new TakenRecord(records, account, slot));
     }
     account.skipTo(records.position, records.epoch);
     return { accepted, seen };
@@ -251,7 +251,41 @@ export class OwnedPartition implements TopicPartition, Holding {
 }
 
 export interface AcceptedRecords {
-  readonly accepted: ConsumedRecord[];
+  readonly accepted: TakenRecord[];
   /** Number of records that came, including those that were already known. */
   readonly seen: number;
+}
+
+type Tracker = Pick<OffsetTracker, 'next' | 'hasFinished'>;
+
+/**
+ * Counts records that come again although this process had finished them: their partition moved away, or its
+ * offset was moved back, before they were committed. Former accounts are kept until the partition has passed
+ * them. Records that another process finished, or this one before a restart, are not counted.
+ */
+export class Redeliveries {
+  readonly #partitions = new PartitionMap<{ current: Tracker; former: Tracker[] }>();
+
+  /**
+   * The number of these new records of one partition, in offset order, that were finished before.
+   * @param tracker of the account that they were taken into
+   */
+  count(
+    records: readonly (TopicPartition & { readonly offset: number })[],
+    tracker: Tracker,
+  ): number {
+    const first = records[0];
+    if (first === undefined) return 0;
+    const known = this.#partitions.get(first.topic, first.partition);
+    if (known === undefined) this.#partitions.set(first, { current: tracker, former: [] });
+    if (known === undefined) return 0;
+    if (known.current !== tracker) {
+      known.former.push(known.current);
+      known.current = tracker;
+    }
+    if (known.former.length === 0) return 0;
+    known.former = known.former.filter(({ next }) => next > first.offset);
+    return records.filter(({ offset }) => known.former.some((each) => each.hasFinished(offset)))
+      .length;
+  }
 }

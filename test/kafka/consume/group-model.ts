@@ -6,7 +6,7 @@ import {
   encodeCommitMetadata,
 } from '../../../src/kafka/consume/commit-metadata.ts';
 import { Committer } from '../../../src/kafka/consume/committer.ts';
-import type { ConsumedRecord } from '../../../src/kafka/consume/consumed-record.ts';
+import type { TakenRecord } from '../../../src/kafka/consume/taken-record.ts';
 import type {
   Commit,
   CommitAnswer,
@@ -261,7 +261,7 @@ export class ModelMember {
   readonly intake: Intake;
   readonly committer: Committer;
   readonly cursors: Set<Cursor> = new Set<Cursor>();
-  inFlight: ConsumedRecord[] = [];
+  inFlight: TakenRecord[] = [];
   /** What the committer does when its time has come. */
   #timer: (() => void) | undefined;
   /** What was handed over, by offset, repeats included. */
@@ -289,6 +289,7 @@ export class ModelMember {
           cursor.isPaused = false;
         },
       },
+      onRedelivered: () => undefined,
       log: silentLogger,
       maxBytesPerPartition: maxBytes,
       lookUp: (partitions) =>
@@ -430,7 +431,7 @@ export class ModelMember {
     }
   }
 
-  #take(records: readonly ConsumedRecord[]): void {
+  #take(records: readonly TakenRecord[]): void {
     for (const record of records) {
       if (this.#model.finished.has(Number(record.value))) this.#model.repeats += 1;
       this.inFlight.push(record);

@@ -45,6 +45,7 @@ async function scene() {
     limitsOf: () => ({ records: 10, bytes: 1_000 }),
     budget: new IntakeBudget({ records: Infinity, bytes: Infinity }),
     onRecords: () => undefined,
+    onRedelivered: () => undefined,
     onAssigned: () => undefined,
     onRevoked: () => undefined,
     onLost: () => told.push('lost'),

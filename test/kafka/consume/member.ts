@@ -4,13 +4,13 @@ import {
   type ConsumeLoop,
   type ConsumeLoopOptions,
 } from '../../../src/kafka/consume/consume-loop.ts';
-import type { ConsumedRecord } from '../../../src/kafka/consume/consumed-record.ts';
+import type { TakenRecord } from '../../../src/kafka/consume/taken-record.ts';
 import type { TopicPartition } from '../../../src/kafka/record.ts';
 
 /** A member that keeps what it receives in flight until the test finishes it. */
 export class Member {
   loop!: ConsumeLoop;
-  readonly received: ConsumedRecord[] = [];
+  readonly received: TakenRecord[] = [];
   readonly lost: string[] = [];
   /** Finish records as they come. */
   finishes = false;

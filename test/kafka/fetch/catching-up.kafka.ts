@@ -8,7 +8,7 @@ import {
   startConsumeLoop,
   type ConsumeLoopOptions,
 } from '../../../src/kafka/consume/consume-loop.ts';
-import type { ConsumedRecord } from '../../../src/kafka/consume/consumed-record.ts';
+import type { TakenRecord } from '../../../src/kafka/consume/taken-record.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { eventually } from '../../harness/eventually.ts';
@@ -91,7 +91,7 @@ async function catchUp(
 ): Promise<{ most: number }> {
   let received = 0;
   let most = 0;
-  const finishLater = async (records: readonly ConsumedRecord[]): Promise<void> => {
+  const finishLater = async (records: readonly TakenRecord[]): Promise<void> => {
     received += records.length;
     await turn();
     most = Math.max(most, loop.inFlightRecords);
@@ -140,7 +140,7 @@ for (const { recordsPerBatch, maxBytesPerPartition } of [
 test('windows that stay full for long cost no byte either', async () => {
   const topic = await fill(500);
   const { counted, bytes } = counting(kafka);
-  const waiting: ConsumedRecord[] = [];
+  const waiting: TakenRecord[] = [];
   let received = 0;
   const loop = startConsumeLoop(counted, {
     groupId: `${topic}.group`,

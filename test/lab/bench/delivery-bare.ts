@@ -1,6 +1,6 @@
 import { createKafka } from '../../../src/kafka/client.ts';
 import { startConsumeLoop } from '../../../src/kafka/consume/consume-loop.ts';
-import type { ConsumedRecord } from '../../../src/kafka/consume/consumed-record.ts';
+import type { TakenRecord } from '../../../src/kafka/consume/taken-record.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { loadTopology, type DeliveryLoad, type LoadTopology } from './delivery-load.ts';
@@ -18,7 +18,7 @@ export function startBareDelivery(
   load: BareLoad,
   topology?: LoadTopology,
 ): { readonly delivered: number } {
-  const poster = new Poster<ConsumedRecord>(load, (record) => {
+  const poster = new Poster<TakenRecord>(load, (record) => {
     record.finish();
   });
   const kafka = createKafka({ brokers: load.brokers, clientId: 'bench-bare' }, silentLogger);

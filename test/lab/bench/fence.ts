@@ -4,6 +4,7 @@ import { Fencing } from '../../../src/delivery/fencing.ts';
 import { Job, newClaim } from '../../../src/delivery/job.ts';
 import { DeliveryMetrics } from '../../../src/delivery/metrics.ts';
 import { deliveryKey, type Envelope } from '../../../src/event/envelope.ts';
+import { TakenRecord } from '../../../src/kafka/consume/taken-record.ts';
 import { FollowerProgress } from '../../../src/kafka/follow/follower-progress.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
@@ -128,11 +129,8 @@ function jobOf(user: string): Job {
     headers: {},
     value,
     key: Buffer.from(deliveryKey(envelope.destinationId, user)),
-    finish: () => undefined,
-    release: () => undefined,
-    slot: 0,
-    owner: { finish: () => undefined, release: () => undefined },
   };
+  const owner = { finish: () => undefined, release: () => undefined };
   const claim = newClaim({ topic: 'delivery', partition: 0 }, false, () => 0);
-  return new Job(record, claim, envelope, value);
+  return new Job(new TakenRecord(record, owner, 0), claim, envelope, value);
 }

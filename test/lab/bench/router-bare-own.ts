@@ -1,6 +1,6 @@
 import { createKafka } from '../../../src/kafka/client.ts';
 import { startConsumeLoop } from '../../../src/kafka/consume/consume-loop.ts';
-import type { ConsumedRecord } from '../../../src/kafka/consume/consumed-record.ts';
+import type { TakenRecord } from '../../../src/kafka/consume/taken-record.ts';
 import { createProducer } from '../../../src/kafka/produce/producer.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
@@ -31,7 +31,7 @@ startConsumeLoop(kafka, {
   },
 });
 
-function route(record: ConsumedRecord): void {
+function route(record: TakenRecord): void {
   const { value } = record;
   const { userId } = JSON.parse(String(value)) as { userId: string };
   let unsettled = copiesPerCall;

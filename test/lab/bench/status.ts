@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { DeliveryEngine } from '../../../src/delivery/engine.ts';
 import { DeliveryEvents } from '../../../src/delivery/events.ts';
-import { newClaim, type Claim, type TakenRecord } from '../../../src/delivery/job.ts';
+import { newClaim, type Claim } from '../../../src/delivery/job.ts';
+import { TakenRecord } from '../../../src/kafka/consume/taken-record.ts';
 import { DeliveryMetrics } from '../../../src/delivery/metrics.ts';
 import { deliveredWith, outcomeOfStatus } from '../../../src/delivery/outcome.ts';
 import { StatusPublisher } from '../../../src/delivery/status/status-publisher.ts';
@@ -264,18 +265,15 @@ class Worker {
     }
     const nothing = { finish: () => undefined, release: () => undefined };
     const header = headers[envelopeHeader] ?? '';
-    const record: TakenRecord = {
+    const record = {
       topic,
       partition: 0,
       offset: this.#sequence,
       timestampMs: Date.now(),
-      slot: 0,
       key: key === null ? null : Buffer.from(key),
       value: value === null ? null : Buffer.from(value),
       headers: { [envelopeHeader]: Buffer.from(header) },
-      owner: nothing,
-      ...nothing,
     };
-    this.engine.take(claim, [record]);
+    this.engine.take(claim, [new TakenRecord(record, nothing, 0)]);
   }
 }

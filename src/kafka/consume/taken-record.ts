@@ -1,8 +1,10 @@
-import type { OffsetTracker } from './offset-tracker.ts';
 import type { IncomingRecord } from '../record.ts';
 
-/** Gets the end of a record: one of the two calls, once. */
-export interface Finisher {
+/**
+ * The place that a record was taken from: the account of its partition, or the bundle that it was in. A record is finished
+ * or released once; each record has a slot of its own.
+ */
+export interface RecordOwner {
   finish(slot: number): void;
   /** This process no longer works on the record, and it is not finished. */
   release(slot: number): void;
@@ -10,20 +12,14 @@ export interface Finisher {
   setAside?(slot: number): void;
 }
 
-/** Keeps account of records in flight: the tracker of the partition that they came from. */
-export interface RecordOwner extends Finisher {
-  setAside(slot: number): void;
-  readonly tracker: Pick<OffsetTracker, 'next' | 'hasFinished'>;
-}
-
 type Headers = IncomingRecord['headers'];
 
 /**
- * A record that is in flight until it is finished or released. The partition's committed offset cannot pass
+ * A record that this process has taken: it is in flight until it is finished or released. The partition's committed offset cannot pass
  * it before it is finished. There is no closure and no promise for each record, because this is the hot path
  * of every role.
  */
-export class ConsumedRecord<Owner extends Finisher = RecordOwner> implements IncomingRecord {
+export class TakenRecord implements IncomingRecord {
   readonly topic: string;
   readonly partition: number;
   readonly offset: number;
@@ -32,10 +28,10 @@ export class ConsumedRecord<Owner extends Finisher = RecordOwner> implements Inc
   value: Buffer | null;
   headers: Headers;
   readonly flaw: string | undefined;
-  readonly owner: Owner;
+  readonly owner: RecordOwner;
   readonly slot: number;
 
-  constructor(record: IncomingRecord, owner: Owner, slot: number) {
+  constructor(record: IncomingRecord, owner: RecordOwner, slot: number) {
     this.topic = record.topic;
     this.partition = record.partition;
     this.offset = record.offset;
@@ -68,9 +64,9 @@ export class ConsumedRecord<Owner extends Finisher = RecordOwner> implements Inc
    * The record waits for others than this process, so that its partition is read on as if it were finished. It is
    * copied out of the fetch response, because that may take long.
    */
-  setAside(this: ConsumedRecord): void {
+  setAside(): void {
     this.detach();
-    this.owner.setAside(this.slot);
+    this.owner.setAside?.(this.slot);
   }
 
   /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConsumedRecord } from '../../../src/kafka/consume/consumed-record.ts';
+import { TakenRecord } from '../../../src/kafka/consume/taken-record.ts';
 
 const place = { topic: 'calls', partition: 3, offset: 7, timestampMs: 1 };
 const owner = { finish: () => undefined, release: () => undefined };
@@ -10,7 +10,7 @@ test('a detached record has the same contents, in memory that is its own and no 
   const key = response.subarray(0, 3);
   const value = response.subarray(4, 9);
   const headers = { envelope: response.subarray(10, 16), empty: Buffer.alloc(0), none: undefined };
-  const record = new ConsumedRecord({ ...place, key, value, headers }, owner, 0);
+  const record = new TakenRecord({ ...place, key, value, headers }, owner, 0);
 
   record.detach();
 
@@ -25,7 +25,7 @@ test('a detached record has the same contents, in memory that is its own and no 
 });
 
 test('without a key and a body, too', () => {
-  const record = new ConsumedRecord({ ...place, key: null, value: null, headers: {} }, owner, 0);
+  const record = new TakenRecord({ ...place, key: null, value: null, headers: {} }, owner, 0);
   record.detach();
   assert.deepEqual([record.key, record.value, record.headers], [null, null, {}]);
 });
