@@ -117,8 +117,8 @@ export class CallRouter {
     release(this.#stalled.takeAll());
   }
 
-  /** Records of one partition, in order. */
-  accept(records: readonly TakenRecord[]): void {
+  /** Takes records of one partition, in order. */
+  take(records: readonly TakenRecord[]): void {
     for (const record of records) this.#backlog.push(record);
     this.#work();
   }
@@ -161,7 +161,7 @@ export class CallRouter {
       const record = this.#backlog.shift(this.#outbox.counted < mostAudienceCopies);
       if (record === undefined) break;
       try {
-        this.#accept(record);
+        this.#take(record);
       } catch (error) {
         this.#fail(record, error);
       }
@@ -169,7 +169,7 @@ export class CallRouter {
     this.#held.look();
   }
 
-  #accept(record: TakenRecord): void {
+  #take(record: TakenRecord): void {
     if (this.#stalled.has(record)) {
       this.#stalled.add(record);
       this.#askAhead(record);

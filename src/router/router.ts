@@ -102,7 +102,7 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     clock,
     log,
     onRecords: (records) => {
-      router.accept(records);
+      router.take(records);
     },
     // Lost partitions need no further step: copies that are on their way just come to their end.
     onRevoked: (partitions) => {

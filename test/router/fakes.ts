@@ -128,7 +128,7 @@ export class TestRouter {
       },
       tracker: new OffsetTracker(0),
     };
-    this.#router.accept(records.map((record) => new TakenRecord(record, owner, record.offset)));
+    this.#router.take(records.map((record) => new TakenRecord(record, owner, record.offset)));
   }
 
   get heldCalls(): number {

@@ -37,7 +37,7 @@ export interface ConsumeLoopOptions {
   readonly clock: Clock;
   readonly log: Logger;
   /**
-   * Newly accepted records of one partition, in offset order. Must return at once and not throw;
+   * Newly taken records of one partition, in offset order. Must return at once and not throw;
    * every record must be finished or released once.
    */
   onRecords(records: TakenRecord[]): void;
@@ -102,7 +102,7 @@ export interface ConsumeLoop {
   /** True while the group knows of this member and all partitions have their positions. */
   readonly joined: boolean;
   assigned(): readonly TopicPartition[];
-  /** Accepted and not finished. */
+  /** Taken and not finished. */
   readonly inFlightRecords: number;
   /** The lag of every owned partition; at most 15 s old for those that bring nothing. */
   lag(): readonly PartitionLag[];
@@ -111,7 +111,7 @@ export interface ConsumeLoop {
   /** The part of a partition's window that is taken: at 1 nothing more of it is taken in. */
   fullness(partition: TopicPartition): number;
   /**
-   * Stops the intake, waits until everything accepted is finished or `timeoutMs` is over, commits and leaves
+   * Stops the intake, waits until everything taken is finished or `timeoutMs` is over, commits and leaves
    * the group.
    */
   stop(timeoutMs: number): Promise<void>;

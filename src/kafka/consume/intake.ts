@@ -253,10 +253,10 @@ export class Intake implements CursorOwner {
     if (partition?.account === undefined) return 0;
     partition.share = this.#options.budget.share;
     cursor.limitBytes = this.#fetchBytes;
-    const { accepted, seen } = partition.accept(partition.account, records, most);
-    const again = this.#redeliveries.count(accepted, partition.account.tracker);
+    const { taken, seen } = partition.take(partition.account, records, most);
+    const again = this.#redeliveries.count(taken, partition.account.tracker);
     if (again > 0) this.#options.onRedelivered(again);
-    if (accepted.length > 0) this.#options.onRecords(accepted);
+    if (taken.length > 0) this.#options.onRecords(taken);
     this.#applyPause(partition);
     // Markers, and records that a former owner had finished.
     this.#options.commitSoon();

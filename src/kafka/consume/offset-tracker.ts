@@ -24,7 +24,7 @@ const setAside = 3;
 const initialCapacity = 256;
 
 /**
- * The account of one partition: which offsets were accepted, which of them are finished, and how far the
+ * The account of one partition: which offsets were taken, which of them are finished, and how far the
  * finished ones reach without a gap. A ring in offset order, with every operation O(1) amortized.
  *
  * A slot is a record's place in the order of acceptance. Offsets have holes (markers, aborted and compacted
@@ -206,7 +206,7 @@ export class OffsetTracker implements WindowLoad {
     return known.upTo > offset ? known : undefined;
   }
 
-  /** Tells whether this is the offset of a record that was accepted into this account and is finished. */
+  /** Tells whether this is the offset of a record that was taken into this account and is finished. */
   hasFinished(offset: number): boolean {
     if (offset < this.#firstOffset || offset >= this.#nextOffset) return false;
     if (offset < this.finishedUpTo) return true;

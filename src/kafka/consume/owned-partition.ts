@@ -182,20 +182,20 @@ export class OwnedPartition implements TopicPartition, Holding {
   }
 
   /**
-   * Takes records into account and returns those that are new: at least one of those that come, and no more than
+   * Takes records into the account and returns those that are new: at least one of those that come, and no more than
    * have room.
    */
-  accept(account: Account, records: PartitionRecords, most: number): AcceptedRecords {
-    const accepted: TakenRecord[] = [];
+  take(account: Account, records: PartitionRecords, most: number): TakenRecords {
+    const taken: TakenRecord[] = [];
     let seen = 0;
     while (seen < most && (seen === 0 || this.#hasRoom(account)) && records.next()) {
       seen += 1;
       const { offset, epoch, sizeBytes, timestampMs } = records;
       const slot = account.add(offset, epoch, sizeBytes, timestampMs);
-      if (slot !== undefined) accepted.push(new TakenRecord(records, account, slot));
+      if (slot !== undefined) taken.push(new TakenRecord(records, account, slot));
     }
     account.skipTo(records.position, records.epoch);
-    return { accepted, seen };
+    return { taken, seen };
   }
 
   /** Decides whether the intake of this partition must pause now. */
@@ -250,8 +250,8 @@ export class OwnedPartition implements TopicPartition, Holding {
   }
 }
 
-export interface AcceptedRecords {
-  readonly accepted: TakenRecord[];
+export interface TakenRecords {
+  readonly taken: TakenRecord[];
   /** Number of records that came, including those that were already known. */
   readonly seen: number;
 }

@@ -11,7 +11,7 @@ export interface WindowLoad {
   /** The records among them that were set aside: they don't take the room of others. */
   readonly aside: number;
   readonly asideBytes: number;
-  /** From the oldest record in flight to the newest accepted one, including finished ones. */
+  /** From the oldest record in flight to the newest taken one, including finished ones. */
   readonly span: number;
 }
 

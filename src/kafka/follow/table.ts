@@ -78,7 +78,7 @@ export class FollowedTable<T, K> {
     this.#follower = startFollower(kafka, {
       ...options,
       onRecord: (record) => {
-        this.#accept(record);
+        this.#apply(record);
       },
       onRestart: () => {
         this.#next = rules.create(this.#current);
@@ -140,7 +140,7 @@ export class FollowedTable<T, K> {
     }
   }
 
-  #accept(record: IncomingRecord): void {
+  #apply(record: IncomingRecord): void {
     let entry: K | undefined;
     try {
       entry = this.#rules.apply(this.#next, record);
