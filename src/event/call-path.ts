@@ -44,10 +44,11 @@ export function callPathText(path: CallPath): string {
  * looked up in objects alone and must be their own, so neither `__proto__` nor the length of a list is found.
  * @returns undefined if the path does not exist
  */
-export function valueAt(call: Call, [first, ...rest]: CallPath): unknown {
-  let value = rootValue(call, first);
-  for (const key of rest) {
+export function valueAt(call: Call, path: CallPath): unknown {
+  let value = rootValue(call, path[0]);
+  for (let depth = 1; depth < path.length; depth += 1) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    const key = path[depth] ?? '';
     value = Object.hasOwn(value, key)
       ? (value as Readonly<Record<string, unknown>>)[key]
       : undefined;

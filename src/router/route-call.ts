@@ -12,7 +12,8 @@ import {
 import { compileFilter, passes } from '../event/filter.ts';
 import { webhooksEnabled } from '../event/integrations.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
-import type { Config, RoutedDestination } from '../resources/config/config.ts';
+import type { Config } from '../resources/config/config.ts';
+import type { RoutedDestination } from '../resources/config/connected.ts';
 import { partitionKeyOf, type Source } from '../resources/resource.ts';
 import type { ReadCall } from './read-call.ts';
 
@@ -52,9 +53,8 @@ export class Routes {
     const source = this.sourceOf(read);
     const named = read.audience?.destinationIds;
     if (source === undefined || named === undefined) return source !== undefined;
-    let known = 0;
-    for (const { id } of this.#config.destinationsOf(source.id)) if (named.has(id)) known += 1;
-    return known === named.size;
+    const connected = this.#config.destinationsOf(source.id);
+    return [...named].every((id) => connected.get(id) !== undefined);
   }
 
   /**
@@ -63,11 +63,11 @@ export class Routes {
    */
   route(read: ReadCall, source: Source): OutgoingRecord[] {
     const records: OutgoingRecord[] = [];
-    const destinations = this.#config.destinationsOf(source.id);
-    if (destinations.length === 0 || !webhooksEnabled(read.call)) return records;
+    const candidates = this.#candidates(read, source);
+    if (candidates.length === 0 || !webhooksEnabled(read.call)) return records;
     const user = userOf(read.call);
     const bodies = new Bodies(read.call);
-    for (const destination of destinations) {
+    for (const destination of candidates) {
       if (this.#unwanted(read, destination) !== undefined) continue;
       const outlet = this.#outletOf(destination);
       records.push({
@@ -80,6 +80,14 @@ export class Routes {
       });
     }
     return records;
+  }
+
+  /** Ordered by id. All others do not want the call. */
+  #candidates({ call, audience }: ReadCall, source: Source): readonly RoutedDestination[] {
+    const connected = this.#config.destinationsOf(source.id);
+    const named = audience?.destinationIds;
+    if (named === undefined) return connected.candidates(call);
+    return [...named].sort().flatMap((id) => connected.get(id) ?? []);
   }
 
   /** Why an enabled destination of the call's source does not get the call; undefined: it does. */

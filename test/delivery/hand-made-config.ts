@@ -1,4 +1,5 @@
 import type { Config, ConfigChange } from '../../src/resources/config/config.ts';
+import { ConnectedDestinations, type Connected } from '../../src/resources/config/connected.ts';
 import type { Destination } from '../../src/resources/resource.ts';
 
 /** A configuration that the test changes by hand. */
@@ -38,8 +39,8 @@ export class HandMadeConfig implements Config {
     return [];
   }
 
-  destinationsOf(): readonly Destination[] {
-    return [];
+  destinationsOf(): Connected {
+    return new ConnectedDestinations();
   }
 
   isUnreadable(): boolean {

@@ -1,4 +1,6 @@
 import type { ResourceBounds } from '../../src/resources/apply/desired.ts';
+import type { Config } from '../../src/resources/config/config.ts';
+import type { RoutedDestination } from '../../src/resources/config/connected.ts';
 import { createSecretKeys, type SecretKeys } from '../../src/resources/config/secrets.ts';
 import { parseResource } from '../../src/resources/schema/schema.ts';
 import type {
@@ -45,6 +47,17 @@ export function exampleDestination(more: object = {}): Destination {
     ...(uid === undefined ? {} : { uid }),
     ...(formerSecrets === undefined ? {} : { formerSecrets }),
   });
+}
+
+/** The destinations of a source that can want a call without properties, by id. */
+export function candidatesOf(
+  config: Pick<Config, 'destinationsOf'>,
+  sourceId: string,
+): readonly RoutedDestination[] {
+  const ids = { messageId: 'm1', userId: 'u1' };
+  const fields = { type: 'track', event: 'Order Completed', ...ids };
+  const timestamp = '2026-11-20T18:59:40.123Z';
+  return config.destinationsOf(sourceId).candidates({ ...ids, type: 'track', timestamp, fields });
 }
 
 /** Without headers and secret; its URL is a secret. */

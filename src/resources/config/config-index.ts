@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { destinationOfHook, nameOfDestination } from '../notice-hook.ts';
 import type { Destination, NoticeHook, Source } from '../resource.ts';
-import type { RoutedDestination } from './config.ts';
+import { ConnectedDestinations, type Connected, type RoutedDestination } from './connected.ts';
 import type { ResourceName } from './stored.ts';
 
 /** The resources that roles use. Audiences and computed traits are read only by their sync. */
@@ -92,7 +92,7 @@ export class ConfigIndex {
     return this.#byWriteKey.get(writeKey);
   }
 
-  destinationsOf(sourceId: string): readonly RoutedDestination[] {
+  destinationsOf(sourceId: string): Connected {
     return this.#bySource.get(sourceId);
   }
 
@@ -156,43 +156,28 @@ class SourcesByWriteKey {
 
 /** The enabled destinations of each source. A change costs what the changed destination is connected to. */
 class DestinationsBySource {
-  /** Ordered by id. */
-  readonly #connected = new Map<string, RoutedDestination[]>();
+  readonly #connected = new Map<string, ConnectedDestinations>();
 
-  get(sourceId: string): readonly RoutedDestination[] {
+  get(sourceId: string): Connected {
     return this.#connected.get(sourceId) ?? none;
   }
 
   put(destination: RoutedDestination): void {
     if (!destination.enabled) return;
     for (const sourceId of new Set(destination.sources)) {
-      const connected = this.#connected.get(sourceId);
-      if (connected === undefined) this.#connected.set(sourceId, [destination]);
-      else connected.splice(placeOf(connected, destination.id), 0, destination);
+      const connected = this.#connected.get(sourceId) ?? new ConnectedDestinations();
+      this.#connected.set(sourceId, connected);
+      connected.put(destination);
     }
   }
 
-  remove(destination: RoutedDestination): void {
-    for (const sourceId of destination.sources) {
+  remove({ id, sources }: RoutedDestination): void {
+    for (const sourceId of sources) {
       const connected = this.#connected.get(sourceId);
-      const place = connected === undefined ? -1 : placeOf(connected, destination.id);
-      if (connected?.[place]?.id !== destination.id) continue;
-      if (connected.length === 1) this.#connected.delete(sourceId);
-      else connected.splice(place, 1);
+      connected?.remove(id);
+      if (connected?.size === 0) this.#connected.delete(sourceId);
     }
   }
 }
 
-const none: readonly RoutedDestination[] = Object.freeze([]);
-
-/** The index of the first one whose id is not smaller. */
-function placeOf(sorted: readonly RoutedDestination[], id: string): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((sorted[middle]?.id ?? '') < id) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+const none: Connected = new ConnectedDestinations();

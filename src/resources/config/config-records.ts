@@ -2,7 +2,8 @@ import { PostriderError } from '../../errors.ts';
 import type { WithUid } from '../../event/uid.ts';
 import type { Logger } from '../../ops/log.ts';
 import { ConfigIndex, type FollowedName, type FollowedResource } from './config-index.ts';
-import type { ConfigChange, RoutedDestination } from './config.ts';
+import type { ConfigChange } from './config.ts';
+import type { RoutedDestination } from './connected.ts';
 import type { Resource } from '../resource.ts';
 import type { SecretKeys } from './secrets.ts';
 import {

@@ -1,4 +1,5 @@
 import { exposeGauge, type MetricsRegistry } from '../../ops/metrics.ts';
+import type { Connected } from './connected.ts';
 import type { Destination, NoticeHook, ResourceKind, Source } from '../resource.ts';
 
 /**
@@ -16,10 +17,10 @@ export interface Config {
   destinations(): Iterable<Destination>;
   noticeHooks(): Iterable<NoticeHook>;
   /**
-   * The enabled destinations connected to a source, ordered by id, so that routing again gives the same
-   * order. Includes those whose secrets cannot be read here: calls are routed to them, and wait there.
+   * The enabled destinations connected to a source. Includes those whose secrets cannot be read here: calls are
+   * routed to them, and wait there.
    */
-  destinationsOf(sourceId: string): readonly RoutedDestination[];
+  destinationsOf(sourceId: string): Connected;
   /**
    * True for a destination that exists but whose record this process could not read in any version, so
    * `destination` does not return it. Its events must wait and must not be treated as those of a deleted
@@ -40,9 +41,6 @@ export interface Config {
   caughtUp(): Promise<void>;
   stop(): Promise<void>;
 }
-
-/** The part of a destination that routing needs. */
-export type RoutedDestination = Omit<Destination, 'sharedSecret' | 'formerSecrets' | 'webhooks'>;
 
 export interface ConfigChange {
   readonly kind: ResourceKind;

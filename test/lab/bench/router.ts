@@ -5,6 +5,7 @@ import { createProducer } from '../../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { compare } from './compare.ts';
 import { runMeasured, type BenchResult, type Measurement } from './measure.ts';
+import { benchFilters } from './router-filters.ts';
 import { copiesPerCall, loadTopology, type RouterLoad } from './router-load.ts';
 import { benchTemplate } from './template.ts';
 
@@ -20,12 +21,13 @@ export interface RouterBenchOptions {
 
 /**
  * Deliveries per CPU second of the router at one call to three destinations, as a share of each bare loop's; and what
- * a shaped body costs.
+ * a shaped body and filters cost.
  */
 export async function benchRouter(options: RouterBenchOptions): Promise<BenchResult[]> {
   const { prefix, rounds = 5, calls = 60_000, log = () => undefined } = options;
   const total = calls * copiesPerCall;
-  const compared = await withRouterLoad({ ...options, calls, warmUp: total / 4 }, (run) =>
+  const filters = benchFilters(log);
+  const loops = await withRouterLoad({ ...options, calls, warmUp: total / 4 }, (run) =>
     compare({
       name: 'router, 1 call to 3 destinations: deliveries',
       rounds,
@@ -41,7 +43,7 @@ export async function benchRouter(options: RouterBenchOptions): Promise<BenchRes
       log,
     }),
   );
-  return [...compared, benchTemplate(callOf(0, 'user-0'))];
+  return [...loops, ...filters, benchTemplate(callOf(0, 'user-0'))];
 }
 
 type RunScript = (

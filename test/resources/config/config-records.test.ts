@@ -7,6 +7,7 @@ import { createSecretKeys, type SecretKeys } from '../../../src/resources/config
 import { encodeResource, recordKey } from '../../../src/resources/config/stored.ts';
 import { collect as collectGarbage } from '../../harness/old-garbage.ts';
 import {
+  candidatesOf,
   exampleAudience,
   exampleDestination,
   exampleKeys,
@@ -49,15 +50,15 @@ test('what was loaded can be looked up', () => {
   assert.deepEqual(index.sourceByWriteKey('wk_shop'), exampleSource());
   assert.equal(index.sourceByWriteKey('other'), undefined);
   assert.deepEqual(index.destination('crm'), exampleDestination());
-  assert.deepEqual(index.destinationsOf('shop'), [exampleDestination()]);
-  assert.deepEqual(index.destinationsOf('none'), []);
+  assert.deepEqual(candidatesOf(index, 'shop'), [exampleDestination()]);
+  assert.deepEqual(candidatesOf(index, 'none'), []);
   assert.deepEqual(errors, []);
 });
 
 test('without keys, destinations are there for routing, and nothing is said of their secrets', () => {
   const topic = [recordOf(exampleSource()), recordOf(exampleDestination(), otherKeys)];
   const { records, errors } = loadWith(undefined, topic);
-  const [routed] = records.index.destinationsOf('shop');
+  const [routed] = candidatesOf(records.index, 'shop');
   assert.equal(routed?.id, 'crm');
   const { sharedSecret = '', webhooks } = exampleDestination();
   assert.notEqual(sharedSecret, '');
@@ -67,7 +68,7 @@ test('without keys, destinations are there for routing, and nothing is said of t
   assert.deepEqual([records.notFollowed, records.wrongKey, errors], [0, undefined, []]);
 
   records.accept(...recordOf(exampleDestination({ sources: ['other'] }), otherKeys));
-  assert.deepEqual(records.index.destinationsOf('shop'), []);
+  assert.deepEqual(candidatesOf(records.index, 'shop'), []);
 });
 
 test('a change takes effect at once and says what changed', () => {
@@ -79,12 +80,12 @@ test('a change takes effect at once and says what changed', () => {
   assert.deepEqual(index.sourceByWriteKey('new'), renamed);
 
   records.accept(...recordOf(exampleDestination({ sources: ['other'] })));
-  assert.deepEqual(index.destinationsOf('shop'), []);
-  assert.equal(index.destinationsOf('other').length, 1);
+  assert.deepEqual(candidatesOf(index, 'shop'), []);
+  assert.equal(candidatesOf(index, 'other').length, 1);
 
   assert.deepEqual(records.accept('Destination/crm', null), { kind: 'Destination', id: 'crm' });
   assert.equal(index.destination('crm'), undefined);
-  assert.deepEqual(index.destinationsOf('other'), []);
+  assert.deepEqual(candidatesOf(index, 'other'), []);
   assert.equal(records.accept('Destination/crm', null), undefined);
 });
 
@@ -94,7 +95,7 @@ test('a destination is a new object exactly when something of it changed', () =>
   assert.equal(records.accept(...recordOf(exampleDestination())), undefined);
   records.accept(...recordOf(exampleDestination({ id: 'another' })));
   assert.equal(records.index.destination('crm'), before);
-  assert.equal(records.index.destinationsOf('shop')[1], before);
+  assert.equal(candidatesOf(records.index, 'shop')[1], before);
   records.accept(...recordOf(exampleDestination({ name: 'New' })));
   assert.notEqual(records.index.destination('crm'), before);
 });
@@ -105,7 +106,7 @@ test('disabled destinations are known but not routed to, and the others come by 
     recordOf(exampleDestination({ id: 'a' })),
     recordOf(exampleDestination({ id: 'b', enabled: false })),
   ]);
-  const routed = records.index.destinationsOf('shop').map(({ id }) => id);
+  const routed = candidatesOf(records.index, 'shop').map(({ id }) => id);
   assert.deepEqual(routed, ['a', 'c']);
   assert.equal([...records.index.destinations()].length, 3);
   assert.equal(records.index.destination('b')?.enabled, false);
@@ -175,7 +176,7 @@ test('calls are routed to a destination whose secrets cannot be read, and to no 
   const disabled = recordOf(exampleDestination({ id: 'c', enabled: false }), otherKeys);
   const { records } = load([recordOf(exampleDestination({ id: 'b' })), enabled, disabled]);
   const routed = (): string[] =>
-    records.index.destinationsOf('shop').map(({ id, topic }) => `${id} ${topic}`);
+    candidatesOf(records.index, 'shop').map(({ id, topic }) => `${id} ${topic}`);
   assert.deepEqual(routed(), ['a dedicated', 'b shared']);
   records.accept(...recordOf(exampleDestination({ id: 'a' })));
   assert.deepEqual(routed(), ['a shared', 'b shared']);
@@ -192,7 +193,7 @@ test('to one of which nothing can be read, none are', () => {
   const unknown = ['Destination/a', '{"version":9,"resource":{"sources":["shop"]}}'] as const;
   const { records, errors } = load([recordOf(exampleDestination({ id: 'b' })), unknown]);
   assert.deepEqual(
-    records.index.destinationsOf('shop').map(({ id }) => id),
+    candidatesOf(records.index, 'shop').map(({ id }) => id),
     ['b'],
   );
   assert.match(errors.join(), /Destination a .*: calls are not routed to it/);
@@ -268,7 +269,7 @@ test('of a long history, only what may be in force is held while it is loaded', 
   records.finishLoading();
   assert.deepEqual(records.index.destination('crm'), exampleDestination());
   assert.deepEqual(
-    records.index.destinationsOf('shop').map((each) => each.id),
+    candidatesOf(records.index, 'shop').map((each) => each.id),
     ['crm', id],
   );
   assert.equal(records.notFollowed, 2);

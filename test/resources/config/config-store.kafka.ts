@@ -8,7 +8,13 @@ import type { SecretKeys } from '../../../src/resources/config/secrets.ts';
 import { createTopics, inspectTopics } from '../../../src/resources/topics.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { testDeployment, type TestDeployment } from '../deployment.ts';
-import { exampleDestination, exampleKeys, exampleSource, otherKeys } from '../examples.ts';
+import {
+  candidatesOf,
+  exampleDestination,
+  exampleKeys,
+  exampleSource,
+  otherKeys,
+} from '../examples.ts';
 
 let deployment: TestDeployment;
 
@@ -40,7 +46,7 @@ test('a process knows what was applied before it started, and follows what is ap
   await deployment.apply([exampleSource(), exampleDestination()]);
   await withConfig(async (config) => {
     assert.deepEqual(config.sourceByWriteKey('wk_shop'), exampleSource());
-    assert.deepEqual(config.destinationsOf('shop'), [exampleDestination()]);
+    assert.deepEqual(candidatesOf(config, 'shop'), [exampleDestination()]);
     assert.equal(config.offset, 2);
 
     const changes: ConfigChange[] = [];
