@@ -1,4 +1,5 @@
 import type { Envelope } from '../event/envelope.ts';
+import { noUrlValues, type UrlValues } from '../event/url-template.ts';
 import type { TakenRecord } from '../kafka/consume/taken-record.ts';
 import { UnpackedBytes } from './bundle/unpacked-bytes.ts';
 import type { Endpoint } from './lane/endpoint.ts';
@@ -92,6 +93,8 @@ export class Job implements Sending {
   keeper: JobKeeper | undefined = undefined;
   endpoints: readonly Endpoint[] = [];
   headers: readonly string[] = noHeaders;
+  /** The values at the placeholders of its URLs. */
+  urlValues: UrlValues = noUrlValues;
   /** The time when its requests were sent, by the steady clock. */
   startedMs = 0;
   /** The event came to its lane before its retry window was over. */

@@ -4,7 +4,9 @@ import type { DeadLetterReason, Outcome } from './outcome.ts';
 /**
  * Labels for answers and failures. Servers may invent any status, and the number of labels must stay small.
  */
-const permanent = ['http-3xx', 'http-4xx', 'tls-untrusted', 'address-refused', 'not-http'];
+const permanent = [
+  ...['http-3xx', 'http-4xx', 'tls-untrusted', 'address-refused', 'not-http', 'no-url'],
+];
 
 /** Every value that `outcomeLabel` gives. */
 export const outcomeLabels: readonly string[] = ['delivered', ...requestFailures, ...permanent];

@@ -76,7 +76,8 @@ export type EndpointCondition = 'up' | 'down' | 'unknown';
 export type RetryCause = (typeof requestFailures)[number] | 'skipped';
 
 /** Failures that no later attempt with the same configuration would fix. */
-export type PermanentReason = `http-${number}` | 'tls-untrusted' | 'address-refused' | 'not-http';
+export type PermanentReason =
+  `http-${number}` | 'tls-untrusted' | 'address-refused' | 'not-http' | 'no-url';
 
 export const unanswered = [
   'expired',
@@ -361,6 +362,19 @@ function describeOne(error: unknown): Description {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const address = 'address' in error && typeof error.address === 'string' ? error.address : '';
   return { name, code, message, address };
+}
+
+/** A path of a resource file, in a detail. */
+const mostPathCharacters = 200;
+
+/** @param path of the value that the event lacks */
+export function lackText(path: string): string {
+  return `it has no ${shortened(path, mostPathCharacters)} for the URL`;
+}
+
+/** The outcome for a URL that cannot be made, while another one can. */
+export function withoutUrl(path: string): Permanent {
+  return { kind: 'permanent', reason: 'no-url', detail: lackText(path) };
 }
 
 /**

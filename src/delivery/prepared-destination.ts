@@ -1,10 +1,24 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { getDomain } from 'tldts';
+import { callInBody } from '../event/body.ts';
+import type { Envelope } from '../event/envelope.ts';
 import { loopHeader, loopMark } from '../event/headers.ts';
-import { parseDuration } from '../duration.ts';
 import type { AnswerRule } from '../event/attempt-line.ts';
-import type { Destination, RetryRules, Webhook } from '../resources/resource.ts';
+import {
+  fillTarget,
+  hasPlaceholders,
+  noUrlValues,
+  parseUrlTemplate,
+  shownPath,
+  urlPathOf,
+  urlValuesOf,
+  type UrlPath,
+  type UrlTemplate,
+  type UrlValues,
+} from '../event/url-template.ts';
+import { parseDuration } from '../duration.ts';
+import type { Destination, HttpMethod, RetryRules, Webhook } from '../resources/resource.ts';
 import { shownUrl } from '../resources/schema/texts.ts';
 import type { AnswerRules } from './outcome.ts';
 import type { OAuth2 } from '../resources/schema/webhook-login.ts';
@@ -23,10 +37,15 @@ const fixedHeaders = [
 export interface PreparedEndpoint {
   readonly url: string;
   readonly origin: string;
-  readonly path: string;
+  /** The path and query; a template if they have placeholders. */
+  readonly target: string | UrlTemplate;
+  readonly method: HttpMethod;
   /** Names and values in turn: all that is the same on each request to it. */
   readonly headers: readonly string[];
-  /** Without credentials and query, so that logs may show it; of a secret URL, its origin and a hash. */
+  /**
+   * Without credentials and query, and with the names of placeholders, so that logs may show it; of a secret URL, its
+   * origin and a hash.
+   */
   readonly publicUrl: string;
   readonly isUrlSecret: boolean;
   /** The group of hosts that are likely to fail together; see `providerOf`. */
@@ -39,6 +58,21 @@ export interface PreparedEndpoint {
   readonly oauth2?: OAuth2 | undefined;
 }
 
+/** An event, as far as its URLs depend on it. A `Job` has all of it. */
+interface Addressed {
+  readonly envelope: Pick<Envelope, 'type' | 'messageId' | 'urlValues'>;
+  readonly body: Buffer;
+  urlValues: UrlValues;
+}
+
+/** The path and query of an event's request, or the path of the value that the event lacks for them. */
+export function pathTo(
+  { target }: PreparedEndpoint,
+  values: UrlValues,
+): string | { readonly missing: string } {
+  return typeof target === 'string' ? target : fillTarget(target, values);
+}
+
 /** The data for sending that follows from one version of a destination. */
 export class PreparedDestination {
   readonly destination: Destination;
@@ -46,6 +80,7 @@ export class PreparedDestination {
   /** The time for retries; undefined: that of the settings. */
   readonly retryWindowMs: number | undefined;
   readonly #signer: Signer;
+  readonly #urlPaths: readonly UrlPath[];
 
   constructor(destination: Destination) {
     this.destination = destination;
@@ -54,6 +89,23 @@ export class PreparedDestination {
     this.retryWindowMs = parseDuration(retry.window ?? '');
     this.endpoints = webhooks.map((each) => prepareEndpoint(each, destination, answerRules));
     this.#signer = new Signer(destination);
+    this.#urlPaths = (destination.urlPaths ?? []).map(urlPathOf);
+  }
+
+  /**
+   * Looks up the values that the event's URLs need.
+   * @returns the path of the value for want of which no URL can be made for the event; undefined: one can
+   */
+  findUrls(event: Addressed): string | undefined {
+    if (this.#urlPaths.length === 0) return undefined;
+    event.urlValues = urlValuesFor(event, this.#urlPaths, this.destination);
+    let lacking: string | undefined;
+    for (const endpoint of this.endpoints) {
+      const path = pathTo(endpoint, event.urlValues);
+      if (typeof path === 'string') return undefined;
+      lacking ??= path.missing;
+    }
+    return lacking;
   }
 
   /**
@@ -91,18 +143,38 @@ function prepareEndpoint(
   if (!Object.keys(webhook.headers).some((name) => /^accept-encoding$/i.test(name)))
     headers.push('Accept-Encoding', 'identity');
   for (const [name, value] of Object.entries(webhook.headers)) headers.push(name, value);
+  const template = hasPlaceholders(webhook.url) ? parseUrlTemplate(webhook.url) : undefined;
+  if (template !== undefined && 'problem' in template)
+    throw new Error(`the URL ${template.problem}`);
   return {
     url: webhook.url,
     origin: url.origin,
-    path: url.pathname + url.search,
+    target: template ?? url.pathname + url.search,
+    method: webhook.method ?? 'POST',
     headers,
     isUrlSecret: secretUrl,
-    publicUrl: secretUrl ? shownUrl(webhook.url) : url.origin + url.pathname,
+    publicUrl: secretUrl
+      ? shownUrl(webhook.url)
+      : url.origin + (template === undefined ? url.pathname : shownPath(template)),
     provider: providerOf(url.hostname),
     answerRules,
     timeoutMs: parseDuration(retry.timeout ?? ''),
     oauth2: webhook.oauth2,
   };
+}
+
+/** The values that the router saw, and what else can be known of the call. */
+function urlValuesFor(
+  { envelope, body }: Addressed,
+  paths: readonly UrlPath[],
+  destination: Destination,
+): UrlValues {
+  const { urlValues = noUrlValues, type } = envelope;
+  const others = paths.filter(({ text }) => !Object.hasOwn(urlValues, text));
+  // The body of a shape may have another meaning at a path.
+  if (others.length === 0 || (destination.body !== undefined && type !== 'delete'))
+    return urlValues;
+  return { ...urlValues, ...urlValuesOf(others, callInBody(envelope, body)) };
 }
 
 /** The options for names that `URL` has parsed, and that are no addresses. */

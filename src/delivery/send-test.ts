@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { bodyMakerOf } from '../event/body-shape.ts';
 import type { Call } from '../event/call.ts';
+import { noUrlValues, urlPathOf, urlValuesOf, type UrlValues } from '../event/url-template.ts';
 import type { Destination } from '../resources/resource.ts';
 import { openSender, type SenderSettings } from './http/http-sender.ts';
-import { withoutToken, type Outcome } from './outcome.ts';
-import { PreparedDestination, type PreparedEndpoint } from './prepared-destination.ts';
+import { withoutToken, withoutUrl, type Outcome } from './outcome.ts';
+import { pathTo, PreparedDestination, type PreparedEndpoint } from './prepared-destination.ts';
 import type { Sender, TokenAnswer } from './sender.ts';
 import { bearer } from './token/token-source.ts';
 
@@ -19,6 +20,7 @@ export interface TestAnswer {
 export interface TestMessage {
   readonly messageId: string;
   readonly body: string;
+  readonly urlValues?: UrlValues;
 }
 
 /** Sends a message to each URL of a destination, exactly as a delivery does, and waits for the answers. */
@@ -28,12 +30,15 @@ export async function sendTest(
   options: SenderSettings,
 ): Promise<readonly TestAnswer[]> {
   const sender = openSender(options);
-  const { messageId } = message;
+  const { messageId, urlValues = noUrlValues } = message;
   const body = Buffer.from(message.body);
   const prepared = new PreparedDestination(destination);
   const headers = prepared.headersOf(messageId, body, options.clock.now());
   const answers = prepared.endpoints.map(async (endpoint, index) => {
     const { publicUrl } = endpoint;
+    const path = pathTo(endpoint, urlValues);
+    if (typeof path !== 'string')
+      return { publicUrl, outcome: withoutUrl(path.missing), tookMs: 0 };
     const token = await tokenFor(endpoint, sender);
     if (token?.kind === 'none')
       return { publicUrl, outcome: withoutToken(`no token: ${token.detail}`), tookMs: 0 };
@@ -44,7 +49,7 @@ export async function sendTest(
       const authorization = (): string | undefined => token && bearer(token.token);
       const mayFollow = (): boolean => false;
       const sending = { body, headers, messageId, authorization, mayFollow, settled };
-      sender.send(sending, endpoint, index);
+      sender.send(sending, endpoint, index, path);
     });
   });
   return Promise.all(answers).finally(() => sender.close());
@@ -61,7 +66,10 @@ async function tokenFor(
   });
 }
 
-/** @param timestamp ISO 8601 */
+/**
+ * An event in the destination's shape. Where the URL wants a value that the test has none of, the user's id stands.
+ * @param timestamp ISO 8601
+ */
 export function testEvent(destination: Destination, timestamp: string): TestMessage {
   const messageId = `test-${randomUUID()}`;
   const userId = 'postrider-test';
@@ -69,5 +77,9 @@ export function testEvent(destination: Destination, timestamp: string): TestMess
   const properties = { test: true };
   const fields = { type: 'track', messageId, userId, event, properties, timestamp };
   const call: Call = { type: 'track', messageId, userId, timestamp, fields };
-  return { messageId, body: bodyMakerOf(destination).build(call) };
+  const values = urlValuesOf((destination.urlPaths ?? []).map(urlPathOf), call);
+  const urlValues = Object.fromEntries(
+    Object.entries(values).map(([path, value]) => [path, value ?? userId]),
+  );
+  return { messageId, body: bodyMakerOf(destination).build(call), urlValues };
 }

@@ -24,9 +24,10 @@ export type TokenAnswer =
   | { readonly kind: 'token'; readonly token: string; readonly lifeS?: number | undefined }
   | { readonly kind: 'none'; readonly detail: string };
 
-/** Sends one POST, or asks for a token, within the attempt's deadline. Simulations have their own implementation. */
+/** Sends one request, or asks for a token, within the attempt's deadline. Simulations have their own implementation. */
 export interface Sender {
-  send(sending: Sending, endpoint: PreparedEndpoint, endpointIndex: number): void;
+  /** @param path with the query, as `pathTo` makes it for the event */
+  send(sending: Sending, endpoint: PreparedEndpoint, endpointIndex: number, path: string): void;
   /** `told` is called exactly once, never from within `fetchToken`, and not at all after `close`. */
   fetchToken(login: OAuth2, told: (answer: TokenAnswer) => void): void;
   /** Ends requests in flight without an outcome. */

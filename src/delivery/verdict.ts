@@ -5,6 +5,7 @@ import type { FencedBy } from '../resources/fence/fence.ts';
 import type { BundleHeader } from './bundle/format.ts';
 import { backlogDeferral, deferralOf } from './lane/deferral.ts';
 import type { Deferral, LaneView, Prospects } from './lane/deferral.ts';
+import { lackText } from './outcome.ts';
 import type { DeadLetterReason, Outcome, Permanent, Retryable } from './outcome.ts';
 import { endMs, planDeferral, planRetry, wantedBreakerDelayMs } from './retry-policy.ts';
 import type { Circumstances, DeferralCause, Later } from './retry-policy.ts';
@@ -35,8 +36,12 @@ export type Happened =
       readonly lane: LaneView;
       readonly prospects: Prospects;
     }
-  /** A slot is free for it. */
-  | { readonly kind: 'turn'; readonly fencedBy: FencedBy | undefined }
+  /** A slot is free for it. `lacking`: the path of the value for want of which there is no URL to send it to. */
+  | {
+      readonly kind: 'turn';
+      readonly fencedBy: FencedBy | undefined;
+      readonly lacking?: string | undefined;
+    }
   | { readonly kind: 'attempted'; readonly outcome: Outcome }
   /** Nothing is sent to its destination any more. */
   | {
@@ -207,10 +212,11 @@ function isTooLate(
 
 function atItsTurn(
   event: EventState,
-  { fencedBy }: Extract<Happened, { kind: 'turn' }>,
+  { fencedBy, lacking }: Extract<Happened, { kind: 'turn' }>,
   now: Circumstances,
 ): Verdict {
   if (fencedBy !== undefined) return { kind: 'drop', fencedBy };
+  if (lacking !== undefined) return giveUp(event, 'no-url', lackText(lacking));
   if (event.deadlineMs === undefined || now.nowMs <= endMs(event.deadlineMs, now)) return deliver;
   // If the event came in time, its own destination kept it from a turn: by its rate limit, or by being slow.
   return event.isInTime

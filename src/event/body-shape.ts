@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { buildBody, payloadOf, type Payload } from './body.ts';
 import { compileTemplate, fillTemplate, type Template } from './body-template.ts';
 import type { Call } from './call.ts';
@@ -26,18 +25,20 @@ export interface BodyChoice {
 /** A destination's body, made ready for many calls. */
 export interface BodyMaker {
   readonly payload: Payload;
-  /** The same for destinations that get the same bodies; undefined: the payload as it is. */
-  readonly shapeId: string | undefined;
+  /** The same text for destinations that get the same bodies; undefined: the payload as it is. */
+  readonly shape: string | undefined;
   build(call: Call): string;
 }
 
 export function bodyMakerOf({ payload, body: shape }: BodyChoice): BodyMaker {
   if (shape === undefined)
-    return { payload, shapeId: undefined, build: (call) => buildBody(call, payload) };
-  const text = 'template' in shape ? JSON.stringify(shape) : `${payload} ${JSON.stringify(shape)}`;
-  // The text may have thousands of characters, which would be compared for each destination of each call.
-  const shapeId = createHash('sha256').update(text).digest('base64');
-  return { payload, shapeId, build: buildOf(payload, shape) };
+    return { payload, shape: undefined, build: (call) => buildBody(call, payload) };
+  const text = JSON.stringify(shape);
+  return {
+    payload,
+    shape: 'template' in shape ? text : `${payload} ${text}`,
+    build: buildOf(payload, shape),
+  };
 }
 
 function buildOf(payload: Payload, shape: BodyShape): (call: Call) => string {

@@ -1,4 +1,5 @@
-import type { Call } from './call.ts';
+import type { Call, CallType } from './call.ts';
+import { textOf } from './check-call.ts';
 
 export type Payload = 'standard' | 'full';
 
@@ -25,6 +26,34 @@ export function payloadOf(call: Call, payload: Payload): Readonly<Record<string,
  */
 export function buildDeleteBody(userId: string, timestamp: string): string {
   return JSON.stringify({ type: 'delete', userId, timestamp });
+}
+
+/**
+ * The call of a body, as far as the body tells it: its type may be `delete` as well. Nothing but what names it is known of
+ * bytes that are no JSON object.
+ */
+export function callInBody(
+  { messageId, type }: { readonly messageId: string; readonly type: string },
+  body: Buffer,
+): Call {
+  const fields = parsedFields(body);
+  return {
+    type: type as CallType,
+    messageId,
+    userId: textOf(fields['userId'] ?? fields['User ID']),
+    anonymousId: textOf(fields['anonymousId']),
+    timestamp: textOf(fields['timestamp']) ?? '',
+    fields: { ...fields, previousId: fields['previousId'] ?? fields['Previous ID'] },
+  };
+}
+
+function parsedFields(body: Buffer): Call['fields'] {
+  try {
+    const json: unknown = JSON.parse(body.toString());
+    return typeof json === 'object' && json !== null ? { ...json } : {};
+  } catch {
+    return {};
+  }
 }
 
 // In every shape a key whose value is undefined is left out by JSON.stringify.

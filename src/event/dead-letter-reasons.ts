@@ -8,6 +8,7 @@ export const deadLetterReasons = {
   'tls-untrusted': 'the certificate of the endpoint is self-signed or of an unknown authority',
   'address-refused': 'the address of the endpoint is not public',
   'not-http': 'the endpoint answered with something that is not HTTP, or with too many headers',
+  'no-url': "the event has no value for a placeholder in the destination's URL",
   malformed: 'the record cannot be read: another program or another version wrote it',
   'record-refused': 'Kafka refuses the copy of the event in a retry topic, usually for its size',
 } as const;

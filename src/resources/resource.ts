@@ -13,12 +13,20 @@ export interface Source {
   readonly writeKeys: readonly string[];
 }
 
+export const httpMethods = ['POST', 'PUT', 'PATCH'] as const;
+export type HttpMethod = (typeof httpMethods)[number];
+
 /** One of a destination's endpoints. */
 export interface Webhook {
-  /** The URL as given: http or https, without credentials and fragment. */
+  /**
+   * The URL as given: http or https, without credentials and fragment. A destination's may have placeholders in its
+   * path and query.
+   */
   readonly url: string;
   /** Names are tokens that the pipeline does not set itself; values can be written as latin-1. */
   readonly headers: Readonly<Record<string, string>>;
+  /** POST without it. A URL with placeholders always has one. */
+  readonly method?: HttpMethod;
   /** Each request carries a token, which is fetched with these credentials. */
   readonly oauth2?: OAuth2;
 }
@@ -43,8 +51,8 @@ export interface FormerSecret {
 }
 
 /**
- * A configured webhook destination with every default filled in. Its uid and its former secrets are kept by `apply`,
- * and no part of resource files.
+ * A configured webhook destination with every default filled in. Its uid and its former secrets are kept by `apply`, and
+ * its `urlPaths` follow from its webhooks: these are no part of resource files.
  */
 export interface Destination extends WithUid {
   readonly kind: 'Destination';
@@ -65,6 +73,8 @@ export interface Destination extends WithUid {
   readonly formerSecrets?: readonly FormerSecret[];
   /** 1 to 5. */
   readonly webhooks: readonly Webhook[];
+  /** The paths of the placeholders in its URLs, each once. Whoever cannot read a secret URL knows them from here. */
+  readonly urlPaths?: readonly string[];
   /** Its URLs are secrets: encrypted where they are stored, and shown as origin and hash. */
   readonly secretUrl?: boolean;
   /** The call types to deliver; all without it. `delete` is always delivered. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { bodyMakerOf, type BodyMaker } from '../event/body-shape.ts';
 import type { Call } from '../event/call.ts';
 import { textOf } from '../event/check-call.ts';
@@ -10,6 +11,7 @@ import {
   type Envelope,
 } from '../event/envelope.ts';
 import { compileFilter, passes } from '../event/filter.ts';
+import { urlPathOf, urlValuesOf, type UrlPath } from '../event/url-template.ts';
 import { webhooksEnabled } from '../event/integrations.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Config } from '../resources/config/config.ts';
@@ -75,8 +77,8 @@ export class Routes {
         partitionKey: outlet.partitionKey,
         elsewhereAfterMs: outlet.elsewhereAfterMs,
         key: Buffer.from(deliveryKey(destination.id, user)),
-        value: bodies.of(outlet.body),
-        headers: { [envelopeHeader]: this.#envelope(read, source, destination) },
+        value: bodies.of(outlet),
+        headers: { [envelopeHeader]: this.#envelope(read, source, destination, outlet) },
       });
     }
     return records;
@@ -105,6 +107,7 @@ export class Routes {
     { call, arrival, audience }: ReadCall,
     source: Source,
     destination: RoutedDestination,
+    { urlPaths }: Outlet,
   ): string {
     const envelope: Envelope = {
       destinationId: destination.id,
@@ -114,6 +117,7 @@ export class Routes {
       type: call.type,
       eventName: eventNameOf(call),
       previousId: call.type === 'alias' ? textOf(call.fields['previousId']) : undefined,
+      urlValues: urlPaths && urlValuesOf(urlPaths, call),
       configOffset: this.#config.offset,
       appendTimeMs: arrival.origin.appendTimeMs,
       isSync: audience === undefined ? undefined : true,
@@ -144,26 +148,31 @@ class Bodies {
     this.#call = call;
   }
 
-  of(maker: BodyMaker): Buffer {
-    if (maker.shapeId !== undefined) return this.#shapedBy(maker, maker.shapeId);
-    return maker.payload === 'full'
-      ? (this.#full ??= this.#build(maker))
-      : (this.#standard ??= this.#build(maker));
+  of({ body, shapeId }: Pick<Outlet, 'body' | 'shapeId'>): Buffer {
+    if (shapeId !== undefined) return this.#shapedBy(body, shapeId);
+    return body.payload === 'full'
+      ? (this.#full ??= this.#build(body))
+      : (this.#standard ??= this.#build(body));
   }
 
-  #shapedBy(maker: BodyMaker, shapeId: string): Buffer {
+  #shapedBy(body: BodyMaker, shapeId: string): Buffer {
     this.#shaped ??= new Map();
-    let body = this.#shaped.get(shapeId);
-    if (body === undefined) {
-      body = this.#build(maker);
-      this.#shaped.set(shapeId, body);
+    let built = this.#shaped.get(shapeId);
+    if (built === undefined) {
+      built = this.#build(body);
+      this.#shaped.set(shapeId, built);
     }
-    return body;
+    return built;
   }
 
-  #build(maker: BodyMaker): Buffer {
-    return Buffer.from(maker.build(this.#call));
+  #build(body: BodyMaker): Buffer {
+    return Buffer.from(body.build(this.#call));
   }
+}
+
+/** A short text that is the same for equal texts: a long one would be compared for each destination of each call. */
+function idOfText(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
 }
 
 /** The rule by which a destination does not get a call. */
@@ -180,6 +189,10 @@ interface Outlet {
   /** See `partitionKeyOf`. */
   readonly partitionKey: string | undefined;
   readonly body: BodyMaker;
+  /** The same for destinations whose bodies have the same shape; undefined: they have none. */
+  readonly shapeId: string | undefined;
+  /** The paths of the placeholders in its URLs; undefined: there are none. */
+  readonly urlPaths: readonly UrlPath[] | undefined;
   /** By the destination's own rules; undefined: it wants the call. */
   unwanted(call: Call): Unwanted | undefined;
 }
@@ -201,11 +214,14 @@ function createOutlet(destination: RoutedDestination, topics: DeliveryTopics): O
   const isNamed = eventNameTest(destination.eventNames);
   const filter = destination.filter === undefined ? undefined : compileFilter(destination.filter);
   const isDedicated = topic === 'dedicated';
+  const body = bodyMakerOf(destination);
   return {
     topic: isDedicated ? topics.dedicated(id) : topics.shared,
     elsewhereAfterMs: isDedicated ? dedicatedPatienceMs : undefined,
     partitionKey: partitionKeyOf(destination),
-    body: bodyMakerOf(destination),
+    body,
+    shapeId: body.shape === undefined ? undefined : idOfText(body.shape),
+    urlPaths: destination.urlPaths?.map(urlPathOf),
     unwanted: (call) => {
       const { type, fields } = call;
       if (events?.has(type) === false) return 'events';

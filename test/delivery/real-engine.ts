@@ -1,10 +1,11 @@
 import { Registry } from 'prom-client';
 import { DeliveryEngine } from '../../src/delivery/engine.ts';
 import { DeliveryEvents } from '../../src/delivery/events.ts';
-import { newClaim, type TakenRecord } from '../../src/delivery/job.ts';
+import { newClaim } from '../../src/delivery/job.ts';
 import { DeliveryMetrics } from '../../src/delivery/metrics.ts';
 import type { Sender } from '../../src/delivery/sender.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
+import type { TakenRecord } from '../../src/kafka/consume/taken-record.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger, type Logger } from '../../src/ops/log.ts';

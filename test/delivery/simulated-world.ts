@@ -59,7 +59,10 @@ export const hangs: Answer = { outcome: timedOut, afterMs: 5_000 };
 
 export interface SentRequest {
   readonly atMs: number;
+  /** As it is configured. */
   readonly url: string;
+  /** With the query. */
+  readonly path: string;
   readonly messageId: string;
   readonly body: string;
   readonly signature: string | undefined;
@@ -130,6 +133,8 @@ export class SimulatedWorld {
       afterMs: 50,
     });
   readonly tokenRequests: { readonly atMs: number; readonly login: OAuth2 }[] = [];
+  /** The body of a fresh event. */
+  bodyOf: (messageId: string) => string = (messageId) => `{"n":"${messageId}"}`;
   onDelivered: (messageId: string) => void = () => undefined;
   /** Records that the sink refuses for ever. */
   refuses: (topic: string, record: OutgoingRecord) => PostriderError | undefined = () => undefined;
@@ -161,8 +166,8 @@ export class SimulatedWorld {
       extraIngestTopics: [],
     });
     const sender: Sender = {
-      send: (sending, endpoint, index) => {
-        this.#send(sending, endpoint, index);
+      send: (sending, endpoint, index, path) => {
+        this.#send(sending, endpoint, index, path);
       },
       fetchToken: (login, told) => {
         this.tokenRequests.push({ atMs: this.clock.now(), login });
@@ -331,7 +336,7 @@ export class SimulatedWorld {
       topic,
       partitionKey: destination === undefined ? undefined : partitionKeyOf(destination),
       key: deliveryKey(destinationId, user),
-      value: `{"n":"${messageId}"}`,
+      value: this.bodyOf(messageId),
       headers,
     });
     return messageId;
@@ -450,12 +455,13 @@ export class SimulatedWorld {
     }
   }
 
-  #send(sending: Sending, endpoint: PreparedEndpoint, index: number): void {
+  #send(sending: Sending, endpoint: PreparedEndpoint, index: number, path: string): void {
     const { url } = endpoint;
     const nowMs = this.clock.now();
     const { messageId, headers } = sending;
     const signature = headers[headers.indexOf('X-Signature') + 1];
-    this.requests.push({ atMs: nowMs, url, messageId, body: sending.body.toString(), signature });
+    const body = sending.body.toString();
+    this.requests.push({ atMs: nowMs, url, path, messageId, body, signature });
     const inFlight = (this.#inFlight.get(url) ?? 0) + 1;
     this.#inFlight.set(url, inFlight);
     this.mostInFlight.set(url, Math.max(inFlight, this.mostInFlight.get(url) ?? 0));

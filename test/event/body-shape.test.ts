@@ -184,7 +184,7 @@ test('keys that JavaScript knows by name are keys like any other', () => {
 
 test('destinations with equal shapes get the same body, and others do not', () => {
   const idOf = (payload: Payload, body?: BodyShape): string | undefined =>
-    bodyMakerOf(body === undefined ? { payload } : { payload, body }).shapeId;
+    bodyMakerOf(body === undefined ? { payload } : { payload, body }).shape;
   const omit = (): BodyShape => ({ omit: ['context.ip'] });
   const template = (): BodyShape => ({ template: { id: '{{messageId}}' } });
   assert.equal(idOf('standard', omit()), idOf('standard', omit()));

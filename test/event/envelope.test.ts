@@ -38,6 +38,9 @@ const anyEnvelope: fc.Arbitrary<Envelope> = fc.record(
     uid: fc.stringMatching(/^[\w-]{12}$/),
     eventName: fc.oneof(fc.string(), surrogates),
     previousId: fc.oneof(text, surrogates),
+    urlValues: fc.dictionary(text, fc.option(fc.oneof(text, surrogates)), {
+      noNullPrototype: true,
+    }),
     isSync: fc.constant(true as const),
     redrivenMs: anyTime,
     deadlineMs: anyTime,
@@ -116,7 +119,12 @@ test('keys of other releases are ignored, another version is not read', () => {
 
 test('a key that is missing, of the wrong kind or cannot be true makes it no envelope', () => {
   const times = { redrivenMs: 3, deadlineMs: 2, dueMs: 1 };
-  const encoded = encodeEnvelope({ ...fresh, previousId: 'old', ...times });
+  const encoded = encodeEnvelope({
+    ...fresh,
+    previousId: 'old',
+    urlValues: { userId: 'u', event: null },
+    ...times,
+  });
   const json = JSON.parse(encoded) as Record<string, unknown>;
   const wrong: Record<string, readonly unknown[]> = {
     v: [undefined, null, '1'],
@@ -128,6 +136,7 @@ test('a key that is missing, of the wrong kind or cannot be true makes it no env
     a: [undefined, null, 1.5, '17', 1e300, latestTimeMs + 1, -1],
     n: [undefined, null, -1, 0.5, '0', 14_400_001],
     p: [null, '', 7, {}],
+    q: [null, '', [], { userId: '' }, { userId: 1 }, { userId: {} }],
     r: [null, 1.5, '3', {}, latestTimeMs + 1, -1],
     x: [null, 1.5, '2', {}, latestTimeMs + 1, -1],
     u: [null, 1.5, '1', {}, latestTimeMs + 1, -1],

@@ -6,6 +6,7 @@ export function wholeEnvelope(envelope: Envelope): Envelope {
     uid: undefined,
     eventName: undefined,
     previousId: undefined,
+    urlValues: undefined,
     isSync: undefined,
     redrivenMs: undefined,
     deadlineMs: undefined,

@@ -150,6 +150,17 @@ test('destinations of equal shape share one body, each other shape has its own',
   assert.match(String(d), /^\{"version":1,/);
 });
 
+test('an event carries what its call has at the placeholders of the URLs', () => {
+  const url = 'https://crm.example.com/{{userId}}/{{properties.total}}/{{traits.id|0}}';
+  const [a, b] = route(
+    incoming(order),
+    exampleDestination({ id: 'a', webhooks: [{ url }] }),
+    exampleDestination({ id: 'b' }),
+  ).map((record) => envelopeOf(record).urlValues);
+  assert.deepEqual(a, { userId: 'u1', 'properties.total': '1', 'traits.id': null });
+  assert.equal(b, undefined);
+});
+
 test('a destination gets nothing while it is disabled', () => {
   const records = route(
     incoming(order),

@@ -127,6 +127,7 @@ const phrases: readonly (readonly [RegExp, string])[] = [
   [/\btls-untrusted\b/, 'the certificate is not trusted'],
   [/\baddress-refused\b/, 'the address is not allowed'],
   [/\bnot-http\b/, 'no HTTP came back'],
+  [/\bno-url\b/, 'it lacks a value that the URL needs'],
   [/\bdestination-(disabled|deleted)\b/, 'the destination was $1'],
   [/ \(retry\.(?:on|giveUpOn)\)/, ''],
   [/(?:the endpoint moved;|if the endpoint moved,) set the webhook's url to/, 'it redirects to'],

@@ -53,6 +53,8 @@ const cut = new Error('the rest of the answer is not wanted');
 export class HttpAttempt implements Occupant, Caller, Timed {
   readonly sending: Sending;
   readonly endpoint: PreparedEndpoint;
+  /** With the query. */
+  readonly path: string;
   isReached = false;
   isRefused = false;
   deadlineMs = 0;
@@ -81,10 +83,12 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     sending: Sending,
     endpoint: PreparedEndpoint,
     endpointIndex: number,
+    path: string,
     context: AttemptContext,
   ) {
     this.sending = sending;
     this.endpoint = endpoint;
+    this.path = path;
     this.#endpointIndex = endpointIndex;
     this.#context = context;
     this.#startedMs = context.clock.steadyNow();

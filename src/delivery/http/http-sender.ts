@@ -78,8 +78,8 @@ export class HttpSender implements Sender, AttemptContext {
     });
   }
 
-  send(sending: Sending, endpoint: PreparedEndpoint, endpointIndex: number): void {
-    this.#dispatch(this.#kept, new HttpAttempt(sending, endpoint, endpointIndex, this));
+  send(sending: Sending, endpoint: PreparedEndpoint, endpointIndex: number, path: string): void {
+    this.#dispatch(this.#kept, new HttpAttempt(sending, endpoint, endpointIndex, path, this));
   }
 
   deadlinesOf({ timeoutMs }: PreparedEndpoint): Deadlines {
@@ -106,7 +106,7 @@ export class HttpSender implements Sender, AttemptContext {
   }
 
   #dispatch(connections: OriginConnections, attempt: HttpAttempt): void {
-    const { sending, endpoint, authorization } = attempt;
+    const { sending, endpoint, path, authorization } = attempt;
     const { body } = sending;
     const headers = endpoint.headers.concat(sending.headers);
     if (authorization !== undefined) headers.push('Authorization', authorization);
@@ -114,8 +114,8 @@ export class HttpSender implements Sender, AttemptContext {
     connections.dispatch(
       endpoint.origin,
       {
-        path: endpoint.path,
-        method: 'POST',
+        path,
+        method: endpoint.method,
         headers,
         body,
         reset: this.connector.areMany,

@@ -3,8 +3,8 @@ import { Endpoint } from './endpoint.ts';
 import type { Availability, EndpointOptions } from './endpoint.ts';
 import type { DeliveryEvents } from '../events.ts';
 import type { Job } from '../job.ts';
-import { skipped, worse } from '../outcome.ts';
-import type { PreparedDestination } from '../prepared-destination.ts';
+import { skipped, withoutUrl, worse } from '../outcome.ts';
+import { pathTo, type PreparedDestination } from '../prepared-destination.ts';
 import type { Reachability } from '../reachability.ts';
 import type { Sender } from '../sender.ts';
 import type { Login, LoginState } from '../token/tokens.ts';
@@ -118,6 +118,11 @@ export class LaneEndpoints {
     for (let index = 0; index < all.length; index++) {
       const endpoint = all[index];
       if (endpoint === undefined) continue;
+      const path = pathTo(endpoint.prepared, job.urlValues);
+      if (typeof path !== 'string') {
+        job.outcome = worse(job.outcome, withoutUrl(path.missing));
+        continue;
+      }
       if (!this.canTake(endpoint, maxInFlight)) {
         job.outcome = worse(job.outcome, skipped);
         // At least one URL takes the event, or the job would not have had its turn.
@@ -127,7 +132,7 @@ export class LaneEndpoints {
       job.pending += 1;
       endpoint.started(job);
       this.#reachability.tried(endpoint.prepared.provider);
-      this.#sender.send(job, endpoint.prepared, index);
+      this.#sender.send(job, endpoint.prepared, index, path);
     }
   }
 

@@ -352,8 +352,10 @@ export class Lane implements SlotTaker {
   /** Checks again what may have changed while the job waited; false if that ended the job. */
   #mayStart(job: Job): boolean {
     const fencedBy = this.#context.fencing.covers(job);
-    if (job.deadlineMs === undefined && fencedBy === undefined) return true;
-    return !this.#settle(job, { kind: 'turn', fencedBy });
+    const lacking = this.#prepared.findUrls(job);
+    if (job.deadlineMs === undefined && fencedBy === undefined && lacking === undefined)
+      return true;
+    return !this.#settle(job, { kind: 'turn', fencedBy, lacking });
   }
 
   #start(job: Job): void {

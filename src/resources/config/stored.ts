@@ -1,4 +1,5 @@
 import { PostriderError } from '../../errors.ts';
+import { parseCallPath } from '../../event/call-path.ts';
 import { isTime } from '../../event/timestamp.ts';
 import { isUid } from '../../event/uid.ts';
 import { formatPath } from '../problem.ts';
@@ -23,8 +24,8 @@ import {
 
 /**
  * The stored form of resources in the `config` topic: key `<kind>/<id>`, value JSON with sealed secrets. The uid stands
- * beside the resource, so that it can be read where the resource cannot. Former secrets stand there as well, because no
- * file can have them. Former releases ignore both.
+ * beside the resource, so that it can be read where the resource cannot. Former secrets and the paths of placeholders in
+ * URLs stand there as well, because no file has them. Former releases ignore all of it.
  */
 
 export interface ResourceName {
@@ -38,7 +39,13 @@ export interface SealedResource {
 }
 
 /** The parts of a resource that no file has. */
-type KeptBeside = Pick<Destination, 'uid' | 'formerSecrets'>;
+type KeptBeside = Pick<Destination, 'uid' | 'formerSecrets' | 'urlPaths'>;
+
+const keptBeside: ReadonlySet<string> = new Set<keyof KeptBeside>([
+  'uid',
+  'formerSecrets',
+  'urlPaths',
+]);
 
 const version = 1;
 
@@ -58,8 +65,8 @@ export function parseRecordKey(key: string): ResourceName | undefined {
 export function encodeResource(resource: Resource, keys: SecretKeys): string {
   const sealed = mapSecrets(resource, (secret, place) => seal(secret, place, keys));
   const isIdentified = sealed.kind === 'Destination' || sealed.kind === 'NoticeHook';
-  const { uid, formerSecrets }: KeptBeside = isIdentified ? sealed : {};
-  return JSON.stringify({ version, uid, formerSecrets, resource: toDocument(sealed) });
+  const { uid, formerSecrets, urlPaths }: KeptBeside = isIdentified ? sealed : {};
+  return JSON.stringify({ version, uid, formerSecrets, urlPaths, resource: toDocument(sealed) });
 }
 
 /** @throws PostriderError `resource-invalid`: not a resource of this name that this version can read. */
@@ -81,11 +88,14 @@ export function decodeResource(name: ResourceName, value: string): SealedResourc
   const uid = storedUid(value);
   const formerSecrets = kind === 'Destination' ? readFormerSecrets(stored['formerSecrets']) : [];
   if (formerSecrets === undefined) throw invalid('has former secrets that are not valid');
+  const urlPaths = kind === 'Destination' ? readUrlPaths(stored['urlPaths']) : [];
+  if (urlPaths === undefined) throw invalid('has paths of URLs that are not valid');
   return {
     sealed: Object.freeze({
       ...parsed.resource,
       ...(uid === undefined ? {} : { uid }),
       ...(formerSecrets.length === 0 ? {} : { formerSecrets }),
+      ...(urlPaths.length === 0 ? {} : { urlPaths }),
     }),
   };
 }
@@ -94,6 +104,14 @@ export function decodeResource(name: ResourceName, value: string): SealedResourc
 function readFormerSecrets(stored: unknown = []): readonly FormerSecret[] | undefined {
   if (!Array.isArray(stored)) return undefined;
   return stored.every(isFormerSecret) ? stored : undefined;
+}
+
+/** Undefined if it is no list of them. */
+function readUrlPaths(stored: unknown = []): readonly string[] | undefined {
+  if (!Array.isArray(stored)) return undefined;
+  const isPath = (text: unknown): text is string =>
+    typeof text === 'string' && !('problem' in parseCallPath(text));
+  return stored.every(isPath) ? stored : undefined;
 }
 
 function isFormerSecret(stored: unknown): stored is FormerSecret {
@@ -152,7 +170,7 @@ export function maskResource({ sealed }: SealedResource): Resource {
 /** A resource in the format of resource files. */
 export function toDocument(resource: Resource): object {
   const written = Object.fromEntries(
-    Object.entries(resource).filter(([name]) => name !== 'uid' && name !== 'formerSecrets'),
+    Object.entries(resource).filter(([name]) => !keptBeside.has(name)),
   );
   if (!('rateLimit' in resource)) return written;
   return { ...written, rateLimit: formatRate(resource.rateLimit) };

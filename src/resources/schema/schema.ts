@@ -11,13 +11,14 @@ import {
 import { bodyShape, bodyShapeFields, refuseImpossiblePaths } from './body-schema.ts';
 import { filter } from './filter-schema.ts';
 import { hintAmong } from '../../near.ts';
+import { headerNameProblem, headerValueProblem, isStandardHeader, parseRate } from './texts.ts';
 import {
-  headerNameProblem,
-  headerValueProblem,
-  isStandardHeader,
-  parseRate,
-  storedUrlProblem,
-} from './texts.ts';
+  hookUrlProblem,
+  method,
+  refuseTooManyUrlPaths,
+  webhookUrlProblem,
+  withUrlPaths,
+} from './url-schema.ts';
 import { resourceKinds, type Resource, type ResourceKind, type Webhook } from '../resource.ts';
 import { retryFields, retryRules } from './retry-rules.ts';
 import { signingSecretProblem } from '../signing-secret.ts';
@@ -71,8 +72,6 @@ const source = z.strictObject({
   writeKeys: distinct(writeKey),
 });
 
-/** Also a sealed one, which `findSealedUrls` refuses in files. */
-const url = z.string().superRefine(refuse(storedUrlProblem));
 const headerName = z.string().superRefine(refuse(headerNameProblem));
 const headers = z
   .record(z.string(), secret.superRefine(refuse(headerValueProblem)))
@@ -88,8 +87,13 @@ const headers = z
       seen.set(header.toLowerCase(), header);
     }
   });
-const endpoint = { url, headers: headers.default({}) };
-const webhook = z.strictObject({ ...endpoint, ...loginFields });
+/** Also with a sealed URL, which `findSealedUrls` refuses in files. */
+const webhook = z.strictObject({
+  url: z.string().superRefine(refuse(webhookUrlProblem)),
+  headers: headers.default({}),
+  method: z.exactOptional(method),
+  ...loginFields,
+});
 const webhookCount = 'must hold 1 to 5 webhooks';
 const count = z.int().min(1, 'must be a whole number from 1 on');
 /** More workers than that hardly share one destination, and each partition takes its part of a worker's memory. */
@@ -148,7 +152,8 @@ const noticeHook = z.strictObject({
   kind: z.literal('NoticeHook'),
   id,
   name,
-  ...endpoint,
+  url: z.string().superRefine(refuse(hookUrlProblem)),
+  headers: headers.default({}),
   sharedSecret: z.exactOptional(secret),
   format: z.enum(['notice', 'chat']).default('notice'),
   rateLimit: z.exactOptional(rate),
@@ -176,6 +181,8 @@ const schemas: Readonly<Record<ResourceKind, z.ZodType<Resource>>> = {
     .transform(withoutEmptySecret)
     .superRefine(refuseUnusableSignature)
     .superRefine(refuseImpossiblePaths)
+    .superRefine(refuseTooManyUrlPaths)
+    .transform(withUrlPaths)
     .transform(withoutDefaultSignature),
   Audience: audienceSchema,
   ComputedTrait: computedTraitSchema,

@@ -61,6 +61,23 @@ describe('a request', () => {
     assert.equal(request.headers['content-length'], String(Buffer.byteLength(body)));
   });
 
+  test('has the configured method, and the values of its event in the URL', async () => {
+    const requests: unknown[] = [];
+    const url = await http((request, response) => {
+      requests.push([request.method, request.url]);
+      response.end();
+    });
+    const target = `${url}/users/{{userId}}?by={{event|none}}`;
+    for (const method of ['PUT', 'PATCH'] as const) {
+      const webhooks = [{ url: target, headers: {}, method }];
+      await post(target, { destination: { webhooks }, urlValues: { userId: 'a/b' } });
+    }
+    assert.deepEqual(requests, [
+      ['PUT', '/users/a%2Fb?by=none'],
+      ['PATCH', '/users/a%2Fb?by=none'],
+    ]);
+  });
+
   test('is not signed without a secret, nor with an empty one', async () => {
     const signatures: unknown[] = [];
     const url = await http((request, response) => {
@@ -165,7 +182,7 @@ function send(sender: HttpSender, webhook: Webhook, settled: (outcome: Outcome) 
     authorization: () => undefined,
     settled,
   };
-  sender.send({ ...sending, headers: [] }, endpoint, 0);
+  sender.send({ ...sending, headers: [] }, endpoint, 0, '/');
 }
 
 test('nothing is sent once its time is over, though the process was held up while it connected', async () => {

@@ -9,7 +9,8 @@ import { HttpSender } from '../../../src/delivery/http/http-sender.ts';
 import { CachingResolver } from '../../../src/delivery/http/name-resolver.ts';
 import type { NameResolver } from '../../../src/delivery/http/name-resolver.ts';
 import type { Outcome } from '../../../src/delivery/outcome.ts';
-import { PreparedDestination } from '../../../src/delivery/prepared-destination.ts';
+import { pathTo, PreparedDestination } from '../../../src/delivery/prepared-destination.ts';
+import { noUrlValues, type UrlValues } from '../../../src/event/url-template.ts';
 import { systemClock, type SteadyClock } from '../../../src/ops/clock.ts';
 import type { Destination } from '../../../src/resources/resource.ts';
 
@@ -74,6 +75,7 @@ export interface PostOptions {
   readonly body?: string;
   readonly destination?: Partial<Destination>;
   readonly messageId?: string;
+  readonly urlValues?: UrlValues;
   /** Default true. */
   readonly mayFollow?: boolean;
   /** The value of that header, as a token gives it. */
@@ -107,7 +109,10 @@ export function post(url: string, options: PostOptions = {}): Promise<Result> {
     };
     const mayFollow = (): boolean => options.mayFollow ?? true;
     const authorization = (): string | undefined => options.authorization;
-    sender.send({ body, headers, messageId, authorization, mayFollow, settled }, endpoint, 0);
+    const path = pathTo(endpoint, options.urlValues ?? noUrlValues);
+    if (typeof path !== 'string') throw new Error(`no ${path.missing}`);
+    const sending = { body, headers, messageId, authorization, mayFollow, settled };
+    sender.send(sending, endpoint, 0, path);
   });
 }
 

@@ -42,6 +42,7 @@ measureSending(load, (event, delivered) => {
   const used = endpoints[event % endpoints.length];
   if (used === undefined) throw new Error('no endpoint');
   const { prepared, endpoint } = used;
+  const path = typeof endpoint.target === 'string' ? endpoint.target : '/';
   const body = Buffer.from(bodyText);
   const sending = {
     body,
@@ -54,5 +55,5 @@ measureSending(load, (event, delivered) => {
       delivered();
     },
   };
-  sender.send(sending, endpoint, 0);
+  sender.send(sending, endpoint, 0, path);
 });

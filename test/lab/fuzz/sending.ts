@@ -33,7 +33,8 @@ export function attemptAt(sender: Sender, url: string): Promise<Attempt> {
     const headers = prepared.headersOf(messageId, body, Date.now());
     const authorization = (): undefined => undefined;
     const mayFollow = (): boolean => true;
-    sender.send({ body, headers, messageId, authorization, mayFollow, settled }, endpoint, 0);
+    const sending = { body, headers, messageId, authorization, mayFollow, settled };
+    sender.send(sending, endpoint, 0, new URL(url).pathname);
   });
 }
 

@@ -9,6 +9,7 @@ const letters: Readonly<Record<string, string>> = {
   'tls-untrusted': 'The certificate of the endpoint is not trusted.',
   'address-refused': 'The address of the endpoint is not allowed.',
   'not-http': 'The answer was not HTTP.',
+  'no-url': 'It has no value for a placeholder in the URL.',
   malformed: 'The record cannot be read.',
   'record-refused': 'Kafka refused the record of its retry.',
   'http-400': 'The endpoint says that the request is bad.',

@@ -2,12 +2,18 @@ import assert from 'node:assert/strict';
 import { isIP, isIPv4 } from 'node:net';
 import { AddressGuard } from '../../../../src/delivery/http/address-guard.ts';
 import { longestRetryAfterMs } from '../../../../src/delivery/http/retry-after.ts';
-import { PreparedDestination } from '../../../../src/delivery/prepared-destination.ts';
+import {
+  PreparedDestination,
+  type PreparedEndpoint,
+} from '../../../../src/delivery/prepared-destination.ts';
+import { placeholdersOf } from '../../../../src/event/placeholders.ts';
+import { fillTarget, type UrlTemplate } from '../../../../src/event/url-template.ts';
 import {
   headerNameProblem,
   headerValueProblem,
   urlProblem,
 } from '../../../../src/resources/schema/texts.ts';
+import { webhookUrlProblem } from '../../../../src/resources/schema/url-schema.ts';
 import type { Target } from '../engine/target.ts';
 import { exampleDestination } from '../../../resources/examples.ts';
 
@@ -23,6 +29,7 @@ export const target: Target = {
       'http://[::1]:8080/',
       'http://0x7f.1/',
       'https://user:pw@a/#f',
+      'https://a/users/{{userId}}?e={{event|none}}',
     ],
     ...[
       '8.8.8.8',
@@ -62,6 +69,9 @@ export const target: Target = {
       '::',
       '.',
       'xn--',
+      '{{',
+      '}}',
+      '{{userId}}',
     ],
     ...[
       '127',
@@ -80,7 +90,7 @@ export const target: Target = {
   mostBytes: 2_000,
   check(input) {
     const text = input.toString('utf8');
-    if (urlProblem(text) === undefined) assertUsable(text);
+    if (urlProblem(text) === undefined && webhookUrlProblem(text) === undefined) assertUsable(text);
     if (isIP(text) !== 0 && guard.allows(text)) assertPublic(text);
     else assert.equal(typeof guard.allows(text), 'boolean');
     if (headerNameProblem(text) === undefined && headerValueProblem(text) === undefined)
@@ -100,15 +110,31 @@ function assertUsable(url: string): void {
   );
   const [endpoint] = prepared.endpoints;
   if (endpoint === undefined) throw new Error('no endpoint');
-  assert.match(endpoint.path, /^\/[!-~]*$/);
   assert.match(endpoint.origin, /^https?:\/\/[!-~]+$/);
+  if (typeof endpoint.target === 'string') assertAsGiven(url, endpoint, endpoint.target);
+  else assertFilled(endpoint, endpoint.target);
+  for (const part of [...endpoint.headers, ...prepared.headersOf(url, Buffer.from('{}'), 0)])
+    assert.match(part, /^[ -~]*$/);
+}
+
+function assertAsGiven(url: string, endpoint: PreparedEndpoint, target: string): void {
+  assert.match(target, /^\/[!-~]*$/);
   const { href, search } = new URL(url);
   // A question mark with nothing behind it is no query.
   const expected = search === '' ? href.replace(/\?$/, '') : href;
-  assert.equal(new URL(endpoint.origin + endpoint.path).href, expected);
+  assert.equal(new URL(endpoint.origin + target).href, expected);
   assert.doesNotMatch(endpoint.publicUrl, /[?#@]/.test(new URL(url).pathname) ? /[?#]/ : /[?#@]/);
-  for (const part of [...endpoint.headers, ...prepared.headersOf(url, Buffer.from('{}'), 0)])
-    assert.match(part, /^[ -~]*$/);
+}
+
+/** Whatever stands in the places of a URL, it stays a URL of its origin, as the parser would have it. */
+function assertFilled({ origin }: PreparedEndpoint, template: UrlTemplate): void {
+  for (const value of ['a', '../?&#/@:%2e', '.%2e', '\ud800 é\r\n']) {
+    const values = placeholdersOf(template.target).map(({ text }) => [text, value] as const);
+    const target = fillTarget(template, Object.fromEntries(values));
+    assert.ok(typeof target === 'string');
+    assert.match(target, /^\/[!-~]*$/);
+    assert.equal(new URL(origin + target).href, origin + target);
+  }
 }
 
 /** Networks that IANA keeps from the public internet, written independently of the library. */
