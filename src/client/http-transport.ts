@@ -11,7 +11,7 @@ interface HttpTransportOptions {
 }
 
 /**
- * How long answers that are not the gateway's are put up with, after a delivery: a proxy is deployed, or set up anew,
+ * The time for which answers that are not the gateway's are put up with, after a delivery: a proxy is deployed, or set up anew,
  * within seconds.
  */
 const strangerPatienceMs = 60_000;

@@ -5,7 +5,7 @@ import { newClaim } from '../../src/delivery/job.ts';
 import { DeliveryMetrics } from '../../src/delivery/metrics.ts';
 import type { Sender } from '../../src/delivery/sender.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
-import type { TakenRecord } from '../../src/kafka/consume/taken-record.ts';
+import { TakenRecord } from '../../src/kafka/consume/taken-record.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger, type Logger } from '../../src/ops/log.ts';
@@ -105,21 +105,17 @@ export class RealEngine {
     const end = {
       finish: () => void this.finished.push(messageId),
       release: () => undefined,
-      setAside: () => undefined,
     };
-    const record: TakenRecord = {
+    const record = {
       topic: 'delivery',
       partition: 0,
       offset: this.#sequence,
       timestampMs: Date.now(),
-      slot: 0,
       key: Buffer.from(deliveryKey(destinationId, messageId)),
       value: Buffer.from('{"type":"track"}'),
       headers: { [envelopeHeader]: Buffer.from(envelope) },
-      owner: end,
-      ...end,
     };
-    this.engine.take(this.#claim, [record]);
+    this.engine.take(this.#claim, [new TakenRecord(record, end, 0)]);
   }
 
   stop(): void {
