@@ -112,7 +112,7 @@ export class SimulatedDeployment {
 
   /** @param version of the destination, which its name tells */
   async configure(
-    { id, urls, maxInFlight, rateLimit, dedicatedPartitions }: DestinationPlan,
+    { id, urls, maxInFlight, rateLimit, dedicatedPartitions, retry }: DestinationPlan,
     version: number,
   ): Promise<void> {
     const destination: Destination = {
@@ -127,6 +127,7 @@ export class SimulatedDeployment {
       ...(dedicatedPartitions === undefined ? {} : { partitions: dedicatedPartitions }),
       ...(maxInFlight === undefined ? {} : { maxInFlight }),
       ...(rateLimit === undefined ? {} : { rateLimit }),
+      ...(retry === undefined ? {} : { retry }),
     };
     await this.write(this.#configRecord(destination));
   }

@@ -4,6 +4,7 @@ import {
   outcomeOfStatus,
   timedOut,
   unreachedInTime,
+  type AnswerRules,
   type Outcome,
 } from '../../../src/delivery/outcome.ts';
 import type { PreparedEndpoint } from '../../../src/delivery/prepared-destination.ts';
@@ -70,7 +71,14 @@ export class SimulatedEndpoints {
     };
   }
 
-  #send(owner: SimulatedProcess, sending: Sending, { url }: PreparedEndpoint, index: number): void {
+  #send(
+    owner: SimulatedProcess,
+    sending: Sending,
+    prepared: PreparedEndpoint,
+    index: number,
+  ): void {
+    const { url, answerRules } = prepared;
+    const mostMs = Math.min(timeoutMs, prepared.timeoutMs ?? timeoutMs);
     const endpoint = this.#byUrl.get(url.replace(/\?.*$/, ''));
     if (endpoint === undefined) throw new Error(`nobody planned ${url}`);
     const time = this.#time;
@@ -93,33 +101,31 @@ export class SimulatedEndpoints {
     };
     this.attempts.push(attempt);
     this.onAttempt(attempt);
-    const { outcome, afterMs, takenAfterMs } = this.#answer(endpoint);
+    const { outcome, afterMs, takenAfterMs } = this.#answer(endpoint, answerRules);
     if (takenAfterMs !== undefined)
       time.after(takenAfterMs, () => {
         attempt.isTaken = true;
         this.taken.set(`${destinationId} ${messageId}`, time.nowMs);
         time.happened();
       });
+    const late = outcome === unreachedInTime ? unreachedInTime : timedOut;
     time.after(
-      Math.min(afterMs, timeoutMs),
+      Math.min(afterMs, mostMs),
       () => {
         time.happened();
         attempt.isSettled = true;
         ofProcess.set(destinationId, (ofProcess.get(destinationId) ?? 1) - 1);
-        sending.settled(
-          afterMs > timeoutMs ? timedOut : outcome,
-          index,
-          Math.min(afterMs, timeoutMs),
-        );
+        sending.settled(afterMs > mostMs ? late : outcome, index, Math.min(afterMs, mostMs));
       },
       owner,
     );
   }
 
-  #answer(endpoint: Endpoint): Answer {
+  #answer(endpoint: Endpoint, rules: AnswerRules | undefined): Answer {
     const time = this.#time;
     const nowMs = time.nowMs - time.startMs;
-    if (nowMs >= (endpoint.plan.goneFromMs ?? Infinity)) return goneAnswer(endpoint.plan.gone);
+    if (nowMs >= (endpoint.plan.goneFromMs ?? Infinity))
+      return goneAnswer(endpoint.plan.gone, rules);
     const trouble =
       time.nowMs >= this.healedMs
         ? undefined
@@ -127,7 +133,7 @@ export class SimulatedEndpoints {
     const [least, most] = endpoint.plan.latencyMs;
     const workMs = Math.round(least + (most - least) * time.random());
     if (trouble !== undefined) {
-      const troubled = this.#troubled(trouble, workMs, nowMs);
+      const troubled = this.#troubled(trouble, workMs, nowMs, rules);
       if (troubled !== undefined) return troubled;
     }
     const place = endpoint.freeMs.indexOf(Math.min(...endpoint.freeMs));
@@ -137,23 +143,30 @@ export class SimulatedEndpoints {
     return { outcome: deliveredWith(200), afterMs, takenAfterMs: afterMs };
   }
 
-  #troubled({ kind, fromMs }: Trouble, workMs: number, nowMs: number): Answer | undefined {
+  #troubled(
+    { kind, fromMs }: Trouble,
+    workMs: number,
+    nowMs: number,
+    rules: AnswerRules | undefined,
+  ): Answer | undefined {
+    const answers = (status: number, retryAfter?: string): Answer => ({
+      outcome: outcomeOfStatus(status, retryAfter, nowMs, undefined, rules),
+      afterMs: workMs,
+    });
     switch (kind) {
       case 'hangs':
         return { outcome: timedOut, afterMs: timeoutMs };
       case 'answers 503':
-        return { outcome: outcomeOfStatus(503, undefined, nowMs), afterMs: workMs };
+        return answers(503);
       case 'answers 429': {
         const retryAfter =
           this.#time.random() < 0.5 ? String(6 + Math.floor(this.#time.random() * 120)) : undefined;
-        return { outcome: outcomeOfStatus(429, retryAfter, nowMs), afterMs: workMs };
+        return answers(429, retryAfter);
       }
       case 'answers 422':
-        return { outcome: outcomeOfStatus(422, undefined, nowMs), afterMs: workMs };
+        return answers(422);
       case 'flaps':
-        return Math.floor((nowMs - fromMs) / 20_000) % 2 === 0
-          ? { outcome: outcomeOfStatus(500, undefined, nowMs), afterMs: workMs }
-          : undefined;
+        return Math.floor((nowMs - fromMs) / 20_000) % 2 === 0 ? answers(500) : undefined;
       case 'refuses connections':
         return refusesConnections;
       case 'has no name':
@@ -181,7 +194,7 @@ const refusesConnections: Answer = { outcome: failed('ECONNREFUSED'), afterMs: 1
 const hasNoName: Answer = { outcome: failed('EDNS'), afterMs: 20 };
 const dropsPackets: Answer = { outcome: unreachedInTime, afterMs: timeoutMs };
 
-function goneAnswer(gone: EndpointPlan['gone']): Answer {
+function goneAnswer(gone: EndpointPlan['gone'], rules: AnswerRules | undefined): Answer {
   switch (gone) {
     case 'refuses connections':
       return refusesConnections;
@@ -190,6 +203,6 @@ function goneAnswer(gone: EndpointPlan['gone']): Answer {
     case 'drops packets':
       return dropsPackets;
     case undefined:
-      return { outcome: outcomeOfStatus(503, undefined, 0), afterMs: 20 };
+      return { outcome: outcomeOfStatus(503, undefined, 0, undefined, rules), afterMs: 20 };
   }
 }

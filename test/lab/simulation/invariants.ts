@@ -1,12 +1,15 @@
 import type { SimulatedDeployment } from './deployment.ts';
+import { parseDuration } from '../../../src/duration.ts';
 import { fenceMs } from '../../../src/resources/fence/fence.ts';
 import { timeoutMs, type Attempt } from './endpoints.ts';
 import type { Ledger } from './ledger.ts';
 import { operatorRules } from './operator-rules.ts';
+import { mayBeRefused } from './retry-rules.ts';
 import { retryWindowMs } from './roles.ts';
 import {
   deletionDelayMsOf,
   hidesKafka,
+  type DestinationPlan,
   type EndpointPlan,
   type Fault,
   type Scenario,
@@ -94,7 +97,8 @@ export const rules: Readonly<Record<string, Rule>> = {
       const again = ledger.sentAgain.copiesMs.get(`${last.destinationId} ${last.messageId}`) ?? [];
       const fromMs = Math.max(first.atMs, ...again.filter((atMs) => atMs <= last.atMs));
       const turnMs = again.length > 0 ? 600_000 : 0;
-      if (last.atMs - fromMs > retryWindowMs + laterMs + setBy + turnMs + 60_000)
+      const plan = scenario.destinations.find(({ id }) => id === last.destinationId);
+      if (last.atMs - fromMs > windowMsOf(plan) + laterMs + setBy + turnMs + 60_000)
         yield `${named(last)} ${last.atMs - fromMs} ms after its window began`;
     }
   },
@@ -121,17 +125,13 @@ export const rules: Readonly<Record<string, Rule>> = {
       const beganMs = redrivenMs ?? ledger.calls.get(messageId)?.producedMs ?? time.startMs;
       const fromMs = beganMs - time.startMs;
       const destination = scenario.destinations.find(({ id }) => id === destinationId);
-      const urls = destination?.urls ?? [];
-      const isRefused = urls.some(({ troubles }) =>
-        troubles.some(({ kind }) => kind === 'answers 422'),
-      );
-      const hadNoChance = (): boolean =>
-        urls.every(
-          (url) =>
-            isOverrun(url, destination?.maxInFlight) ||
-            longestWellMs(url, fromMs, endpoints.healedMs - time.startMs) < chanceMs,
-        );
-      const isExplained = reason === 'http-422' ? isRefused : expired.has(reason) && hadNoChance();
+      const healedMs = endpoints.healedMs - time.startMs;
+      const [, status] = /^http-(\d+)$/.exec(reason) ?? [];
+      const isExplained =
+        destination !== undefined &&
+        (status === undefined
+          ? expired.has(reason) && hadNoChance(destination, fromMs, healedMs)
+          : mayBeRefused(destination, Number(status)));
       if (!isExplained) yield `${name} (${reason})`;
     }
   },
@@ -209,13 +209,29 @@ function beginsAnewAfterMs(fault: Fault): number {
   return fault.kind === 'suspend' || fault.kind === 'cut off' ? fault.forMs : 0;
 }
 
+/** In its window, no endpoint was well for so long that the event must have been tried meanwhile. */
+function hadNoChance(destination: DestinationPlan, fromMs: number, healedMs: number): boolean {
+  const windowMs = windowMsOf(destination);
+  return destination.urls.every(
+    (url) =>
+      isOverrun(url, destination) ||
+      longestWellMs(url, fromMs, windowMs, healedMs) < Math.min(chanceMs, 0.9 * windowMs),
+  );
+}
+
+function windowMsOf(destination: DestinationPlan | undefined): number {
+  const ownMs = parseDuration(destination?.retry?.window ?? '') ?? retryWindowMs;
+  return Math.min(ownMs, retryWindowMs);
+}
+
 /** The longest time within the retry window in which an endpoint was well. */
 function longestWellMs(
   { troubles, goneFromMs = Infinity }: EndpointPlan,
   fromMs: number,
+  windowMs: number,
   healedMs: number,
 ): number {
-  const endMs = Math.min(fromMs + retryWindowMs, goneFromMs);
+  const endMs = Math.min(fromMs + windowMs, goneFromMs);
   let longestMs = 0;
   let wellFromMs = fromMs;
   for (const trouble of troubles.toSorted((a, b) => a.fromMs - b.fromMs)) {
@@ -238,8 +254,12 @@ function byEvent(attempts: readonly Attempt[]): Map<string, Attempt[]> {
 }
 
 /** So many requests at once wait in it beyond their time, and it works on them all the same. */
-function isOverrun({ capacity, latencyMs: [, most] }: EndpointPlan, inFlight = 64): boolean {
-  return inFlight * most > 2 * capacity * timeoutMs;
+function isOverrun(
+  { capacity, latencyMs: [, most] }: EndpointPlan,
+  { maxInFlight = 64, retry }: DestinationPlan,
+): boolean {
+  const ownMs = parseDuration(retry?.timeout ?? '') ?? timeoutMs;
+  return maxInFlight * most > 2 * capacity * Math.min(ownMs, timeoutMs);
 }
 
 /** Its endpoint has so few places that requests wait in it beyond their time. */

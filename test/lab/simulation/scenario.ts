@@ -1,4 +1,5 @@
 import type { WindowLimits } from '../../../src/kafka/consume/window.ts';
+import type { RetryRules } from '../../../src/resources/resource.ts';
 import type { Weather } from './kafka/weather.ts';
 
 /** What happens in one run, as plain data: a seed makes it, and a shorter one of a failing run is found by leaving things out. */
@@ -50,6 +51,8 @@ export interface DestinationPlan {
   readonly rateLimit: number | undefined;
   /** Undefined: its events are in the topics that all share. */
   readonly dedicatedPartitions?: number;
+  /** Its own rules. */
+  readonly retry?: RetryRules | undefined;
 }
 
 export interface EndpointPlan {

@@ -59,6 +59,7 @@ export function* lesser(scenario: Scenario): Generator<Scenario> {
           ),
         });
     if (destination.rateLimit !== undefined) yield withDestination({ rateLimit: undefined });
+    if (destination.retry !== undefined) yield withDestination({ retry: undefined });
     if (destination.maxInFlight !== undefined) yield withDestination({ maxInFlight: undefined });
   }
   if (scenario.routers > 1) yield { ...scenario, routers: 1 };
