@@ -1,10 +1,10 @@
 import { PostriderError } from '../errors.ts';
-import type { Progress } from '../kafka/topic-progress.ts';
+import type { GroupProgress } from '../kafka/topic-progress.ts';
 import type { SteadyClock } from '../ops/clock.ts';
 import { pause } from './pace.ts';
 
 /** The workers' progress in the topic that live traffic and redriven events share. */
-export interface Traffic extends Progress {
+export interface Traffic extends GroupProgress {
   /** By the steady clock. */
   readonly atMs: number;
 }
@@ -12,7 +12,7 @@ export interface Traffic extends Progress {
 export interface LiveTrafficOptions<L> {
   /** Tells whether a letter goes to the topic that is looked at. */
   readonly isShared: (letter: L) => boolean;
-  look(): Promise<Progress>;
+  look(): Promise<GroupProgress>;
   readonly clock: SteadyClock;
   /** Called when live traffic begins or ceases to have priority. */
   readonly onChange: (isWaiting: boolean) => void;

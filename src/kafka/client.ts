@@ -6,7 +6,7 @@ import { KafkaCluster, type Cluster, type Sharing } from './cluster/cluster.ts';
 import { Connections } from './cluster/connections.ts';
 import { SharedFetches } from './cluster/shared-fetches.ts';
 import { timeouts } from './kafkajs/broker-connection.ts';
-import { accessOptions, type Access } from './kafkajs/current-access.ts';
+import { accessOptions, type BrokerAccess } from './kafkajs/current-access.ts';
 import { kafkaLog } from './kafkajs/kafka-log.ts';
 import { kafkajs, network } from './kafkajs/library.ts';
 import { codecOf, lz4OrZstd } from './protocol/codecs.ts';
@@ -15,7 +15,7 @@ import type { Compressor } from './protocol/compressor.ts';
 // For transactions, which kafkajs writes.
 registerCodecs(kafkajs);
 
-export interface KafkaOptions extends Access {
+export interface KafkaOptions extends BrokerAccess {
   /** `host:port` each. */
   readonly brokers: readonly string[];
   readonly clientId: string;

@@ -62,7 +62,7 @@ export function isFinished(
 }
 
 /** Positions in a topic, summed over its partitions. */
-export interface Progress {
+export interface GroupProgress {
   /** Written so far. */
   readonly end: number;
   /** Finished by the group so far. */
@@ -84,7 +84,7 @@ export class TopicProgress {
   }
 
   /** @throws PostriderError `kafka-refused` without a right; `kafka-unavailable` for whatever may pass */
-  async look(): Promise<Progress> {
+  async look(): Promise<GroupProgress> {
     try {
       await (this.#known ??= this.#refresh());
       const progress = await this.#sum();
@@ -104,7 +104,7 @@ export class TopicProgress {
     this.#cluster.close();
   }
 
-  async #sum(): Promise<Progress> {
+  async #sum(): Promise<GroupProgress> {
     const [topic, cluster] = [this.#topic, this.#cluster];
     const partitions = cluster.topic(topic)?.partitions ?? [];
     const places = Array.from(partitions.keys(), (partition) => ({ topic, partition }));

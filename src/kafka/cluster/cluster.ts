@@ -10,7 +10,7 @@ import {
 } from '../protocol/fetch.ts';
 import type { Exchange } from '../protocol/fields.ts';
 import { metadataExchange, noTopicId, type BrokerAddress } from '../protocol/metadata.ts';
-import { answerMs, graceMs, type Connections, type Line } from './connections.ts';
+import { answerMs, graceMs, type Connections, type Purpose } from './connections.ts';
 import type { SharedFetches } from './shared-fetches.ts';
 import { WritingCluster, type ProducerCluster } from './writing-cluster.ts';
 import type { TopicMetadata } from './latest-metadata.ts';
@@ -83,7 +83,7 @@ export class KafkaCluster extends WritingCluster implements Cluster {
     this.#fetches = fetches;
   }
 
-  protected override get questions(): Line {
+  protected override get questions(): Purpose {
     return 'questions';
   }
 
@@ -173,8 +173,10 @@ export class KafkaCluster extends WritingCluster implements Cluster {
     request: object,
     timeoutMs: number = answerMs,
   ): Promise<T> {
-    const line = this.#fetches === undefined ? (`join ${this.number}` as const) : 'groups';
-    return this.over(nodeId, line, (connection) => connection.ask<T>(apiName, request, timeoutMs));
+    const purpose = this.#fetches === undefined ? (`join ${this.number}` as const) : 'groups';
+    return this.over(nodeId, purpose, (connection) =>
+      connection.ask<T>(apiName, request, timeoutMs),
+    );
   }
 
   async #ask<T>(nodeId: number, exchange: Exchange<T>): Promise<T> {

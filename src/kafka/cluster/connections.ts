@@ -11,7 +11,8 @@ export const graceMs = 3_000;
  * goes over another one than what must not: the fetches of groups, and those of followers, for records; what is asked of
  * coordinators, for the replicas of their topic; a join, for other members. With a number: of one cluster alone.
  */
-export type Line = 'questions' | 'groups' | 'read' | 'follow' | `own ${number}` | `join ${number}`;
+export type Purpose =
+  'questions' | 'groups' | 'read' | 'follow' | `own ${number}` | `join ${number}`;
 
 /** A join takes two requests, one soon after the other. */
 const unusedJoinMs = 10_000;
@@ -51,12 +52,12 @@ export class Connections {
     this.#timer = undefined;
   }
 
-  isConnected(address: BrokerAddress, line: Line): boolean {
-    return this.#open.get(keyOf(address, line))?.isConnected === true;
+  isConnected(address: BrokerAddress, purpose: Purpose): boolean {
+    return this.#open.get(keyOf(address, purpose))?.isConnected === true;
   }
 
-  to(address: BrokerAddress, line: Line): BrokerConnection {
-    const key = keyOf(address, line);
+  to(address: BrokerAddress, purpose: Purpose): BrokerConnection {
+    const key = keyOf(address, purpose);
     const open = this.#open.get(key);
     if (open?.isGone === false) return open;
     const connection = new BrokerConnection(address.host, address.port, this.#settings);
@@ -75,6 +76,6 @@ export class Connections {
   }
 }
 
-function keyOf({ host, port }: BrokerAddress, line: Line): string {
-  return `${host}:${port} ${line}`;
+function keyOf({ host, port }: BrokerAddress, purpose: Purpose): string {
+  return `${host}:${port} ${purpose}`;
 }

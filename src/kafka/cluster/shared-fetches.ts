@@ -6,17 +6,17 @@ import {
   type FetchRequest,
 } from '../protocol/fetch.ts';
 import type { BrokerAddress } from '../protocol/metadata.ts';
-import { graceMs, type Connections, type Line } from './connections.ts';
+import { graceMs, type Connections, type Purpose } from './connections.ts';
 
 /** The fetches of several clusters of a process, over one connection to each broker. */
 export class SharedFetches {
   readonly #connections: Connections;
-  readonly #line: Line;
+  readonly #purpose: Purpose;
   readonly #rounds = new Map<string, FetchRounds>();
 
-  constructor(connections: Connections, line: Line) {
+  constructor(connections: Connections, purpose: Purpose) {
     this.#connections = connections;
-    this.#line = line;
+    this.#purpose = purpose;
   }
 
   /** Answers once there is something for this request, or its time is over. */
@@ -26,7 +26,7 @@ export class SharedFetches {
     if (rounds === undefined) {
       rounds = new FetchRounds((together) =>
         this.#connections
-          .to(broker, this.#line)
+          .to(broker, this.#purpose)
           .send(fetchExchange(together), together.maxWaitMs + graceMs),
       );
       this.#rounds.set(key, rounds);

@@ -14,7 +14,7 @@ import {
   type ProduceRequest,
   type ProducerIdentity,
 } from '../protocol/produce.ts';
-import { answerMs, graceMs, type Connections, type Line } from './connections.ts';
+import { answerMs, graceMs, type Connections, type Purpose } from './connections.ts';
 import { LatestMetadata, type TopicMetadata } from './latest-metadata.ts';
 
 /**
@@ -68,12 +68,12 @@ export class WritingCluster implements ProducerCluster {
     this.number = connections.enter();
   }
 
-  protected get own(): Line {
+  protected get own(): Purpose {
     return `own ${this.number}`;
   }
 
-  /** The line for requests that any broker may answer. */
-  protected get questions(): Line {
+  /** The connection for requests that any broker may answer. */
+  protected get questions(): Purpose {
     return this.own;
   }
 
@@ -180,10 +180,10 @@ export class WritingCluster implements ProducerCluster {
   /** Rejects as soon as this is closed or the broker is gone, whatever others still use the connection for. */
   protected async over<T>(
     nodeId: number,
-    line: Line,
+    purpose: Purpose,
     ask: (connection: BrokerConnection) => Promise<T>,
   ): Promise<T> {
-    return this.unlessGone(nodeId, (address) => ask(this.#connections.to(address, line)));
+    return this.unlessGone(nodeId, (address) => ask(this.#connections.to(address, purpose)));
   }
 
   protected async unlessGone<T>(

@@ -96,7 +96,7 @@ export function settlePosition(
 const lastOffsetDeltaEnd = lastOffsetDeltaAt + 4;
 
 /** A reader's knowledge of a partition when an answer comes. */
-export interface Known {
+export interface KnownLog {
   /** That was asked for. */
   readonly offset: number;
   /** The epoch of the last record that was read; -1: unknown. */
@@ -108,7 +108,7 @@ export interface Known {
 }
 
 /** A reader's place in a partition. */
-export interface Reading extends Omit<Known, 'highWatermark'> {
+export interface Reading extends Omit<KnownLog, 'highWatermark'> {
   /** The fault of the last answer. */
   contradiction: string | undefined;
 }
@@ -132,7 +132,7 @@ export function newContradiction(
  * A sentence may be wrong: brokers read the high watermark before the records, and it may move in between. So
  * the answer is asked for again, and what comes twice is taken as it is.
  */
-export function contradictionIn(records: Buffer, known: Known): string | undefined {
+export function contradictionIn(records: Buffer, known: KnownLog): string | undefined {
   let endedAt = known.offset - 1;
   let { lastEpoch } = known;
   let isFirst = true;

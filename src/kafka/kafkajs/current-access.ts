@@ -7,7 +7,7 @@ import type { AuthenticationProvider, KafkajsNetwork } from './network.ts';
  * The means to open a connection and log in. They are asked for each time that one is, because certificates
  * and passwords change while a process runs.
  */
-export interface Access {
+export interface BrokerAccess {
   readonly ssl?: (() => ConnectionOptions) | undefined;
   /** The mechanism stays the same. */
   readonly sasl?: (() => SASLOptions) | undefined;
@@ -23,7 +23,7 @@ export interface AccessOptions {
   };
 }
 
-export function accessOptions(network: KafkajsNetwork, { ssl, sasl }: Access): AccessOptions {
+export function accessOptions(network: KafkajsNetwork, { ssl, sasl }: BrokerAccess): AccessOptions {
   const open = network.createSocketFactory();
   return {
     socketFactory: (wish) => open(ssl === undefined ? wish : { ...wish, ssl: ssl() }),

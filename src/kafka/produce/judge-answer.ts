@@ -9,12 +9,12 @@ import type { KafkaErrorName } from '../protocol/errors.ts';
  * - `condemned`: at least one record of it can never be written, and none is
  * - `forgotten`: the partition does not know the numbers before this one
  */
-export type Verdict = 'written' | 'again' | 'elsewhere' | 'renew' | 'condemned' | 'forgotten';
+export type AnswerVerdict = 'written' | 'again' | 'elsewhere' | 'renew' | 'condemned' | 'forgotten';
 
 /** Kafka's name of the error. `PartitionUnanswered`: the answer left the partition out. */
 export type AnswerError = KafkaErrorName | 'PartitionUnanswered';
 
-const verdicts = new Map<string, Verdict>([
+const verdicts = new Map<string, AnswerVerdict>([
   ['NONE', 'written'],
   ['DUPLICATE_SEQUENCE_NUMBER', 'written'],
   ['NOT_ENOUGH_REPLICAS', 'again'],
@@ -30,7 +30,7 @@ const verdicts = new Map<string, Verdict>([
   ['OUT_OF_ORDER_SEQUENCE_NUMBER', 'forgotten'],
   ['UNKNOWN_PRODUCER_ID', 'forgotten'],
   ['INVALID_PRODUCER_EPOCH', 'forgotten'],
-] satisfies [AnswerError, Verdict][]);
+] satisfies [AnswerError, AnswerVerdict][]);
 
 /** A leader that has lost touch with the others is not told that they have elected another one. */
 const unreplicated: ReadonlySet<string> = new Set<AnswerError>([
@@ -48,6 +48,6 @@ export function isLeaderDoubted(error: string): boolean {
  * An unknown error is treated as an outage: repeating a hopeless request stops a partition visibly, and
  * dropping a good record cannot be undone.
  */
-export function judgeAnswer(error: string): Verdict {
+export function judgeAnswer(error: string): AnswerVerdict {
   return verdicts.get(error) ?? 'elsewhere';
 }

@@ -1,12 +1,12 @@
 import type { Clock, Timer } from '../../ops/clock.ts';
-import type { Cluster } from '../cluster/cluster.ts';
+import type { ProducerCluster } from '../cluster/writing-cluster.ts';
 import type { TopicMetadata } from '../cluster/latest-metadata.ts';
 import { failureNamed, failureOf, type KafkaFailure } from '../failure.ts';
 import { backoffMs } from '../retrying.ts';
 import type { ProducerEvents } from './events.ts';
 
 export interface KnownTopicsOptions {
-  readonly cluster: Pick<Cluster, 'refresh' | 'refreshInTurn' | 'topic' | 'topicError'>;
+  readonly cluster: ProducerCluster;
   readonly clock: Clock;
   /** Called when a topic's number of partitions is known, and when it has changed. */
   onCount(topic: string, partitions: number): void;

@@ -1,6 +1,6 @@
 import { PostriderError } from '../../errors.ts';
 import type { Clock } from '../../ops/clock.ts';
-import type { Cluster } from '../cluster/cluster.ts';
+import type { ProducerCluster } from '../cluster/writing-cluster.ts';
 import { failureNamed, failureOf, type KafkaFailure } from '../failure.ts';
 import { backoffMs } from '../retrying.ts';
 import { PartitionMap } from '../record.ts';
@@ -9,14 +9,19 @@ import type { ProducedPartition } from '../protocol/produce.ts';
 import type { Accumulator } from './accumulator.ts';
 import { BrokerClocks, provenAheadMs } from './kafka-clock.ts';
 import type { ProducerEvents } from './events.ts';
-import { isLeaderDoubted, judgeAnswer, type AnswerError, type Verdict } from './judge-answer.ts';
+import {
+  isLeaderDoubted,
+  judgeAnswer,
+  type AnswerError,
+  type AnswerVerdict,
+} from './judge-answer.ts';
 import type { KnownTopics } from './known-topics.ts';
 import { OutgoingBatch, requestOf } from './outgoing-batch.ts';
 import type { Slice } from './partition-queue.ts';
 import { ProducerId } from './sequence.ts';
 
 export interface SenderOptions {
-  readonly cluster: Pick<Cluster, 'produce' | 'initProducerId'>;
+  readonly cluster: ProducerCluster;
   readonly compressor: Compressor;
   readonly topics: KnownTopics;
   /** The source of the records, to which their end is reported. */
@@ -273,10 +278,10 @@ export class Sender {
 function judgeAll(
   batches: readonly OutgoingBatch[],
   answers: readonly ProducedPartition[],
-): Readonly<Record<Verdict, Answered[]>> {
+): Readonly<Record<AnswerVerdict, Answered[]>> {
   const byPlace = new PartitionMap<ProducedPartition>();
   for (const answer of answers) byPlace.set(answer, answer);
-  const judged: Record<Verdict, Answered[]> = {
+  const judged: Record<AnswerVerdict, Answered[]> = {
     written: [],
     again: [],
     elsewhere: [],

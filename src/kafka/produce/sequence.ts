@@ -1,4 +1,4 @@
-import type { Cluster } from '../cluster/cluster.ts';
+import type { ProducerCluster } from '../cluster/writing-cluster.ts';
 import { failureOf } from '../failure.ts';
 import { backoffMs } from '../retrying.ts';
 import type { ProducerIdentity } from '../protocol/produce.ts';
@@ -37,7 +37,7 @@ export function nextEpoch({ producerId, epoch }: Sequence): Sequence | undefined
 }
 
 export interface ProducerIdOptions {
-  readonly cluster: Pick<Cluster, 'initProducerId'>;
+  readonly cluster: ProducerCluster;
   readonly events: ProducerEvents;
   /** Resolves to false after a stop. */
   pause(ms: number): Promise<boolean>;

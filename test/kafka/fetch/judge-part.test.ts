@@ -4,7 +4,7 @@ import {
   contradictionIn,
   judgePart,
   settlePosition,
-  type Known,
+  type KnownLog,
   type LogRange,
 } from '../../../src/kafka/fetch/judge-part.ts';
 import type { KafkaErrorName } from '../../../src/kafka/protocol/errors.ts';
@@ -240,7 +240,7 @@ test('what is stored so is read as it is where the log grows with every question
   await until(owner, { 0: 'a' });
 });
 
-const known: Known = { offset: 0, lastEpoch: -1, leaderEpoch: -1, highWatermark: 100 };
+const known: KnownLog = { offset: 0, lastEpoch: -1, leaderEpoch: -1, highWatermark: 100 };
 
 test('batches in order contradict nothing, with holes between them, and with a first one that began earlier', () => {
   const log = new FakeLog(1);
@@ -268,7 +268,7 @@ test('a batch whose head is cut off at any byte, with a length that hides it, is
   const log = new FakeLog(1);
   log.append('a');
   const whole = bytesOf(log);
-  const known: Known = { offset: 0, lastEpoch: -1, leaderEpoch: -1, highWatermark: 1 };
+  const known: KnownLog = { offset: 0, lastEpoch: -1, leaderEpoch: -1, highWatermark: 1 };
   for (let end = 0; end < 61; end += 1) {
     const bytes = Buffer.from(whole.subarray(0, end));
     if (end >= 12) bytes.writeInt32BE(Math.max(1, end - 12), 8);
