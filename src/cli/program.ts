@@ -24,6 +24,7 @@ const running: Loaders = {
 const answering: Loaders = {
   apply: async () => (await import('./commands/apply.ts')).registerApply,
   diff: async () => (await import('./commands/diff.ts')).registerDiff,
+  preview: async () => (await import('./commands/preview.ts')).registerPreview,
   get: async () => (await import('./commands/get.ts')).registerGet,
   delete: async () => (await import('./commands/delete.ts')).registerDelete,
   topics: async () => (await import('./commands/topics.ts')).registerTopics,

@@ -126,7 +126,7 @@ async function read(
 }
 
 /** Loads the schemas that the records name, if the registry returns them in time. */
-async function settle(schemas: Schemas, records: readonly IncomingRecord[]): Promise<void> {
+export async function settle(schemas: Schemas, records: readonly IncomingRecord[]): Promise<void> {
   const ids = new Set(records.map(({ value }) => schemaIdOf(value)));
   ids.delete(undefined);
   const all = Promise.all([...ids].map((id) => schemas.settled(id ?? 0)));

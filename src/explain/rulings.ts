@@ -1,10 +1,10 @@
-import { compileFilter, firstUnmet, tellUnmet } from '../event/filter.ts';
-import { quote } from '../event/read-json.ts';
 import type { WithUid } from '../event/uid.ts';
+import type { ConfigIndex } from '../resources/config/config-index.ts';
 import type { ConfigMoment } from '../resources/config/config-history.ts';
 import type { Destination, Source } from '../resources/resource.ts';
-import { Routes, type DeliveryTopics, type Unwanted } from '../router/route-call.ts';
 import type { ReadCall } from '../router/read-call.ts';
+import { Routes, type DeliveryTopics } from '../router/route-call.ts';
+import { tellUnwanted, type Unwanted } from '../router/unwanted.ts';
 
 /** The router's own decision whether a destination gets a call. */
 export interface Ruling extends WithUid {
@@ -33,7 +33,7 @@ export function decideAgain(
   now: ConfigMoment,
   topics: DeliveryTopics,
 ): Rulings {
-  const routes = routesOf(then, topics);
+  const routes = routesOf(then.index, topics);
   const source = routes.sourceOf(read);
   if (source === undefined) return { source, all: [] };
   const isConnected = ({ sources }: Destination): boolean => sources.includes(source.id);
@@ -51,7 +51,7 @@ export function decideAgain(
       return { destination: id, unwanted: 'disabled', detail: 'it is disabled', by };
     const unwanted = routes.unwanted(read, destination);
     if (unwanted === undefined) return { destination: id, detail: '', by };
-    return { destination: id, unwanted, detail: explain(unwanted, read, destination), by };
+    return { destination: id, unwanted, detail: tellUnwanted(unwanted, read, destination), by };
   };
   const all = Array.from(connected)
     .map(([id, { uid }]) => ({ ...rule(id), uid }))
@@ -59,7 +59,8 @@ export function decideAgain(
   return { source, all };
 }
 
-function routesOf({ index }: ConfigMoment, topics: DeliveryTopics): Routes {
+/** The router's decisions by these resources. */
+export function routesOf(index: ConfigIndex, topics: DeliveryTopics): Routes {
   const config = {
     offset: 0,
     source: (id: string) => index.source(id),
@@ -68,31 +69,4 @@ function routesOf({ index }: ConfigMoment, topics: DeliveryTopics): Routes {
     caughtUp: () => Promise.resolve(),
   };
   return new Routes(config, topics);
-}
-
-const shownNames = 5;
-
-function explain(
-  unwanted: Unwanted,
-  { call }: ReadCall,
-  { events = [], eventNames = [], filter = {} }: Destination,
-): string {
-  switch (unwanted) {
-    case 'integrations':
-      return "the call's integrations exclude webhooks";
-    case 'audience':
-      return 'the audience sync sent it to other destinations only';
-    case 'events':
-      return `its events are ${events.join(', ')}; this is ${call.type}`;
-    case 'event-names': {
-      const names = eventNames.slice(0, shownNames).map(quote).join(', ');
-      const more = eventNames.length - shownNames;
-      const name = String(call.fields['event']);
-      return `its eventNames are ${names}${more > 0 ? ` and ${more} more` : ''}; this is ${quote(name)}`;
-    }
-    case 'filter': {
-      const unmet = firstUnmet(compileFilter(filter), call);
-      return unmet === undefined ? '' : tellUnmet(unmet);
-    }
-  }
 }

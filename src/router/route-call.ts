@@ -18,6 +18,7 @@ import type { Config } from '../resources/config/config.ts';
 import type { RoutedDestination } from '../resources/config/connected.ts';
 import { partitionKeyOf, type Source } from '../resources/resource.ts';
 import type { ReadCall } from './read-call.ts';
+import type { Unwanted } from './unwanted.ts';
 
 /** The part of the configuration that the router needs. */
 export type RouterConfig = Pick<
@@ -174,9 +175,6 @@ class Bodies {
 function idOfText(text: string): string {
   return createHash('sha256').update(text).digest('base64');
 }
-
-/** The rule by which a destination does not get a call. */
-export type Unwanted = 'integrations' | 'audience' | 'events' | 'event-names' | 'filter';
 
 /** The part of a destination that the router needs, looked up in constant time. */
 interface Outlet {

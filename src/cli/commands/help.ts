@@ -9,7 +9,7 @@ import type { Context } from '../context.ts';
 const groups: Readonly<Record<string, readonly string[]>> = {
   'On your machine:': ['dev', 'demo', 'listen'],
   'Roles:': ['gateway', 'router', 'delivery', 'console'],
-  'Configuration:': ['apply', 'diff', 'get', 'delete', 'topics', 'secrets', 'schemas'],
+  'Configuration:': ['apply', 'diff', 'preview', 'get', 'delete', 'topics', 'secrets', 'schemas'],
   'State and history:': ['status', 'attempts', 'explain'],
   'Destinations:': ['send-test', 'retry', 'pause', 'resume', 'console-link'],
   'Calls and events:': ['produce', 'audience-sync', 'delete-user'],
@@ -27,6 +27,7 @@ const examples: Readonly<Record<string, string>> = {
   console: 'console',
   apply: 'apply -f resources --prune',
   diff: 'diff -f resources --prune',
+  preview: 'preview -f resources calls.ndjson',
   get: 'get destination crm -o yaml',
   delete: 'delete destination crm',
   topics: 'topics --create',
@@ -74,6 +75,9 @@ const details: Readonly<Record<string, string>> = {
     'Validates all resources before it writes any. --prune deletes resources that are not in the files, after a question or with --yes. ' +
     '--dry-run exits with 3 if anything would change; without KAFKA_BROKERS it only checks the files.',
   diff: 'Shows each field before and after, without secrets. Exits with 3 if anything would change.',
+  preview:
+    'For each call and destination: the requests as they would be sent, without secrets, or the rule that leaves it out and the value that it met. ' +
+    'Needs no Kafka for -f with a file of calls. With --last, the calls are read from Kafka, and the files count beside what is stored.',
   get: 'Never prints secrets. Audiences and computed traits show their last syncs too.',
   delete:
     'Says how many events wait for a destination, and asks. Events that are still on their way to it become dead letters. ' +

@@ -1,5 +1,3 @@
-import { open } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
 import { Argument, type Command } from 'commander';
 import { gunzipIfNeeded, importCalls, ImportProgress } from '../../bulk-import/import-calls.ts';
 import { PostriderError } from '../../errors.ts';
@@ -10,7 +8,7 @@ import { findSource } from '../../resources/config/config-topic.ts';
 import type { Context } from '../context.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 import type { StatusLine } from '../terminal/terminal.ts';
-import { whyUnreadable } from '../terminal/output.ts';
+import { openInput, unreadableInput } from '../terminal/input.ts';
 import { withProducer } from '../connect/with-producer.ts';
 
 interface ProduceOptions extends OutputOptions {
@@ -27,6 +25,7 @@ export function registerProduce(program: Command, context: Context): void {
 }
 
 async function produce(context: Context, file: string, options: ProduceOptions): Promise<void> {
+  // Before Kafka is asked for anything.
   const input = await openInput(context, file);
   const { kafka, log } = context;
   const topology = await context.topology();
@@ -68,7 +67,8 @@ async function produce(context: Context, file: string, options: ProduceOptions):
     );
   } catch (cause) {
     if (cause instanceof PostriderError && cause.code === 'kafka-refused') throw cause;
-    if (!stopping.aborted) throw unreadable(file, cause, progress);
+    if (!stopping.aborted)
+      throw unreadableInput(file, cause, `; ${counted(progress.sent, 'call')} sent before`);
   } finally {
     status.stop();
   }
@@ -91,26 +91,6 @@ async function produce(context: Context, file: string, options: ProduceOptions):
 function reportBad(context: Context, status: StatusLine, line: number, reason: string): void {
   status.clear();
   context.note(`line ${line}: ${reason}`);
-}
-
-/** @throws PostriderError `input-invalid`, before Kafka is asked for anything. */
-async function openInput({ terminal }: Context, file: string): Promise<Readable> {
-  if (file === '-') return terminal.stdin;
-  const handle = await open(file).catch((cause: unknown) => {
-    throw unreadable(file, cause);
-  });
-  if ((await handle.stat()).isDirectory())
-    throw new PostriderError('input-invalid', `${file} ${whyUnreadable('EISDIR')}`);
-  return handle.createReadStream();
-}
-
-/** The reason that Node or zlib gives for a file that is missing or broken; other errors pass. */
-function unreadable(file: string, cause: unknown, progress?: ImportProgress): unknown {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
-  if (cause instanceof PostriderError || code === undefined) return cause;
-  const name = file === '-' ? 'the standard input' : file;
-  const sent = progress === undefined ? '' : `; ${counted(progress.sent, 'call')} sent before`;
-  return new PostriderError('input-invalid', `${name} ${whyUnreadable(code)}${sent}`, { cause });
 }
 
 function progressOf({ sent, bad }: ImportProgress, tookMs: number): string {

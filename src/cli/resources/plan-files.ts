@@ -56,12 +56,20 @@ export function othersOf({ prune }: Wishes): Others {
   return prune === true ? 'pruned' : 'unknown';
 }
 
-/** Reports the problems of the files before anything is read from Kafka. */
-export function checkFirst(context: Context, files: ParsedFile, others: Others): void {
+/**
+ * Reports the problems of the files before anything is read from Kafka.
+ * @param refused what a file with a problem keeps from happening
+ */
+export function checkFirst(
+  context: Context,
+  files: ParsedFile,
+  others: Others,
+  refused: string = 'nothing was applied',
+): void {
   try {
     checkFiles(files, others, boundsOf(context.settings));
   } catch (error) {
-    listProblems(context, error);
+    listProblems(context, error, refused);
   }
 }
 
@@ -85,7 +93,9 @@ export async function planFrom(context: Context, files: ParsedFile, wishes: Wish
     nowMs: systemClock.now(),
     ...boundsOf(settings),
   };
-  return planFiles(access, files, options).catch((error: unknown) => listProblems(context, error));
+  return planFiles(access, files, options).catch((error: unknown) =>
+    listProblems(context, error, 'nothing was applied'),
+  );
 }
 
 /** For `dev`: validates, then writes; resolves when all is written. */
@@ -127,10 +137,10 @@ function boundsOf(settings: Settings): ResourceBounds {
 }
 
 /** One line each, which is easier to read than one sentence for all. */
-function listProblems(context: Context, error: unknown): never {
+function listProblems(context: Context, error: unknown, refused: string): never {
   if (!(error instanceof InvalidResources)) throw error;
   for (const problem of error.problems) context.note(formatProblem(problem));
   const count = error.problems.length;
   const problems = count === 1 ? 'a problem' : `${count} problems`;
-  throw new PostriderError('resource-invalid', `nothing was applied, because of ${problems}`);
+  throw new PostriderError('resource-invalid', `${refused}, because of ${problems}`);
 }

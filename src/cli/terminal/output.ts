@@ -29,6 +29,16 @@ export function parseCount(text: string): number {
   throw new InvalidArgumentError('Allowed: a whole number from 1 on.');
 }
 
+/** The newest calls that a command may look at: with calls of the largest size, they take 320 MB. */
+const mostLast = 10_000;
+
+/** The value of `--last`. */
+export function parseLast(text: string): number {
+  const count = parseCount(text);
+  if (count <= mostLast) return count;
+  throw new InvalidArgumentError(`Allowed: up to ${mostLast.toLocaleString('en')} calls.`);
+}
+
 /** True for formats beside which nothing may stand on stdout. */
 export function isForPrograms({ output }: OutputOptions): boolean {
   return output === 'json' || output === 'yaml';

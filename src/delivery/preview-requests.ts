@@ -1,0 +1,54 @@
+import type { Envelope } from '../event/envelope.ts';
+import { maskResource } from '../resources/config/stored.ts';
+import type { Destination } from '../resources/resource.ts';
+import { PreparedDestination } from './prepared-destination.ts';
+
+/** A request as it would be sent, without secrets. */
+export interface PreviewedRequest {
+  readonly method: string;
+  /** The URL that `get` shows: of a secret one, its origin and a hash. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** An event as the router writes it. */
+export interface RoutedEvent {
+  readonly envelope: Envelope;
+  readonly body: Buffer;
+}
+
+/** The values that differ on each attempt, in lower case. */
+const placeholders: Readonly<Record<string, string>> = {
+  'x-signature': '(signature)',
+  'webhook-signature': '(signature)',
+  'webhook-timestamp': '(seconds of the attempt)',
+};
+
+/**
+ * The requests of an event, one for each URL, made as a delivery makes them. No secret is read: a mask stands in the
+ * place of each, and signatures are placeholders.
+ */
+export function previewRequests(
+  destination: Destination,
+  { envelope, body }: RoutedEvent,
+): readonly PreviewedRequest[] {
+  const masked = maskResource({ sealed: destination }) as Destination;
+  const prepared = new PreparedDestination(masked);
+  const own = prepared.headersOf(envelope.messageId, body, 0);
+  return prepared.endpoints.map(({ origin, path, headers, url }) => ({
+    method: 'POST',
+    url: masked.secretUrl === true ? url : `${origin}${path}`,
+    headers: shownHeaders([...headers, ...own]),
+  }));
+}
+
+/** @param headers names and values in turn */
+function shownHeaders(headers: readonly string[]): Readonly<Record<string, string>> {
+  const names = headers.filter((_, index) => index % 2 === 0);
+  return Object.fromEntries(
+    names.map((name, index) => [
+      name,
+      placeholders[name.toLowerCase()] ?? headers[2 * index + 1] ?? '',
+    ]),
+  );
+}
