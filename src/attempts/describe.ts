@@ -1,4 +1,4 @@
-import type { AttemptEnded, AttemptLine } from '../event/attempt-line.ts';
+import type { AttemptEnded, AttemptLine, PutOffLine } from '../event/attempt-line.ts';
 
 const shownAnswer = 200;
 
@@ -8,8 +8,9 @@ export function describeLine(line: AttemptLine): string {
     case 'attempt':
       return describeAttempt(line);
     case 'retry':
-      return `waits until ${line.until ?? '?'}${givenUp(line.deadline)}`;
+      return `waits until ${line.until ?? '?'}${inLine(line)}${givenUp(line.deadline)}`;
     case 'deferred': {
+      if (line.cause === 'order') return 'waits for an earlier event of its user, which has failed';
       const until = line.until === undefined ? 'in its own topic' : `until ${line.until}`;
       return `put off (${line.cause ?? '?'}) ${until}${givenUp(line.deadline)}`;
     }
@@ -36,6 +37,13 @@ function describeAttempt(line: AttemptEnded): string {
   const patience = retryAfterMs === undefined ? '' : `, Retry-After ${retryAfterMs / 1_000} s`;
   const said = answer === undefined ? '' : ` "${answer.slice(0, shownAnswer).trim()}"`;
   return `${head} ${outcome}: ${detail}${said} in ${tookMs} ms${patience}`;
+}
+
+function inLine({ line }: PutOffLine): string {
+  if (line === undefined) return '';
+  return line === 'stays'
+    ? ', and later events of its user behind it'
+    : '; later events of its user go on without it';
 }
 
 function givenUp(deadline: string | undefined): string {

@@ -131,7 +131,7 @@ export class Disposal {
         this.#keep(job);
         break;
       case 'retry':
-        this.#events.retryPlanned(job, ending.plan);
+        this.#events.retryPlanned(job, ending.plan, job.line === undefined ? undefined : 'left');
         this.#retry(job, ending);
         break;
       case 'put-off':
@@ -143,6 +143,18 @@ export class Disposal {
       case 'give-up':
         this.#giveUp(job, ending);
     }
+  }
+
+  /** The job waits in its place for its next attempt. @param outcome undefined: there was none that counts */
+  stand(job: Job, plan: Later, outcome: Retryable | undefined): void {
+    if (outcome === undefined) {
+      this.#events.deferred(job, 'local', plan);
+      return;
+    }
+    this.#events.retryPlanned(job, plan, 'stays');
+    const { envelope } = job;
+    const lastAnswer = this.#lastAnswer(job, outcome);
+    job.envelope = { ...envelope, attempts: envelope.attempts + 1, lastAnswer };
   }
 
   #defer(job: Job, { plan, cause }: PutOff): void {

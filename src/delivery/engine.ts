@@ -20,6 +20,7 @@ import { KnownDestinations, ofEarlier, type Destinations } from './known-destina
 import { Lane } from './lane/lane.ts';
 import { Lanes } from './lane/lanes.ts';
 import type { LaneContext } from './lane/lane-context.ts';
+import { waitInLine } from './lane/user-line.ts';
 import { notCompared, usualTurns } from './lane/pace.ts';
 import type { Idle } from './lane/pace.ts';
 import type { EngineState } from './metrics.ts';
@@ -162,6 +163,7 @@ export class DeliveryEngine {
       shares: this.#shares,
       reachability: this.#reachability,
       tokens: new Tokens(deps),
+      awaiting: this.#awaitingConfig,
     };
     this.#tickTimer = deps.clock.after(tickMs, this.#tick);
   }
@@ -378,6 +380,7 @@ export class DeliveryEngine {
       return true;
     }
     const over = this.#known.whyNothingIsSent(destinationId);
+    if (over?.kind === 'paused') waitInLine(job, destinations.destination(destinationId));
     // It may be resumed by now, and nobody looks for what is kept for a destination that is not paused.
     if (over?.kind === 'paused' && !this.#deps.paused.isFresh()) return false;
     if (over !== undefined) return this.#end(job, over);

@@ -1,5 +1,6 @@
 import { formatDuration, roughDuration } from '../duration.ts';
 import { isTrouble, type DestinationState } from '../event/destination-status.ts';
+import type { PutOffLine } from '../event/attempt-line.ts';
 import type { Envelope } from '../event/envelope.ts';
 import { objectiveMs } from '../event/limits.ts';
 import { beginningOf, type LastAnswer } from '../event/last-answer.ts';
@@ -26,7 +27,7 @@ import {
 } from './journal/lines.ts';
 import { LogThrottle, LogThrottles } from '../ops/log-throttle.ts';
 import { add } from '../ops/metrics.ts';
-import type { DeliveryMetrics, DeliveryPath } from './metrics.ts';
+import { inPlace, type DeliveryMetrics, type DeliveryPath } from './metrics.ts';
 import { bodyText } from './kept-answer.ts';
 import { outcomeLabel, reasonLabel } from './labels.ts';
 import { conditionShownBy } from './outcome.ts';
@@ -63,6 +64,7 @@ export class DeliveryEvents {
   readonly #deadLetterLogs = new LogThrottles<string>();
   readonly #fencedLog = new LogThrottle();
   readonly #formatLog = new LogThrottle();
+  readonly #leftLog = new LogThrottle();
   /** Destinations whose `maxInFlight` was logged as too high. A change of a destination makes another object. */
   readonly #bounded = new WeakSet<Destination>();
 
@@ -74,10 +76,7 @@ export class DeliveryEvents {
   }
 
   /** @param spells tell whether the destination itself made it late */
-  delivered(
-    job: Pick<Job, 'envelope' | 'hasReturned'>,
-    spells: Pick<Spells, 'explainsDelivery'>,
-  ): void {
+  delivered(job: PassedOn, spells: Pick<Spells, 'explainsDelivery'>): void {
     this.#metrics.delivered += 1;
     const nowMs = this.#clock.now();
     const ageMs = nowMs - job.envelope.appendTimeMs;
@@ -109,9 +108,20 @@ export class DeliveryEvents {
     this.#log.warn(fields, 'a URL misses events that another URL of its destination gets');
   }
 
-  retryPlanned(job: Job, plan: Later): void {
-    add(this.#metrics.retries, formatDuration(plan.tierMs));
-    this.#write(job, (at, subject) => retryLine(at, subject, plan));
+  /** @param line with strict order: the event stays in the line of its user, or has left it */
+  retryPlanned(job: Job, plan: Later, line?: PutOffLine['line']): void {
+    add(this.#metrics.retries, line === 'stays' ? inPlace : formatDuration(plan.tierMs));
+    this.#write(job, (at, subject) => retryLine(at, subject, plan, line));
+    if (line !== 'left') return;
+    this.#metrics.leftLine += 1;
+    const unlogged = this.#leftLog.pass(this.#clock.now());
+    if (unlogged === undefined) return;
+    const { destinationId: destination, messageId, attempts } = job.envelope;
+    const fields = { destination, messageId, attempts: attempts + 1, unlogged };
+    this.#log.warn(
+      fields,
+      'an event has failed for as long as orderFor: later ones of its user go on without it',
+    );
   }
 
   /** Without a plan, the event waits in its destination's dedicated topic. */
@@ -320,14 +330,16 @@ export class DeliveryEvents {
   }
 }
 
+type PassedOn = Pick<Job, 'envelope' | 'hasReturned'> & Partial<Pick<Job, 'line'>>;
+
 function pathOf(
-  { envelope, hasReturned }: Pick<Job, 'envelope' | 'hasReturned'>,
+  { envelope, hasReturned, line }: PassedOn,
   spells: Pick<Spells, 'explainsDelivery'>,
   nowMs: number,
 ): DeliveryPath {
   const { destinationId, appendTimeMs, redrivenMs, isSync } = envelope;
   if (isSync === true) return 'sync';
-  if (hasReturned || redrivenMs !== undefined) return 'detour';
+  if (hasReturned || line?.isHeldUp === true || redrivenMs !== undefined) return 'detour';
   const isLate = nowMs - appendTimeMs > objectiveMs;
   if (isLate && spells.explainsDelivery(destinationId, appendTimeMs, nowMs)) return 'detour';
   return 'straight';

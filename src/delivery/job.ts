@@ -18,21 +18,26 @@ export interface Claim {
   lost: boolean;
   /** The part of the partition's window that is taken. At 1, nothing more of the partition is read. */
   fullness(): number;
+  /** The number of records of the partition that may still leave their room in its window to others. */
+  asideRoom(): number;
   readonly unpackedBytes: UnpackedBytes;
 }
 
 /**
  * @param dedicated the partition is one of a dedicated topic
  * @param share the part of what may be unpacked of its bundles that may be used now; default: all of it
+ * @param asideRoom default: none
  */
 export function newClaim(
   { topic, partition }: Pick<Claim, 'topic' | 'partition'>,
   dedicated: boolean,
   fullness: Claim['fullness'],
   share: () => number = () => 1,
+  asideRoom: Claim['asideRoom'] = () => 0,
 ): Claim {
   const unpackedBytes = new UnpackedBytes(share);
-  return { topic, partition, dedicated, revoked: false, lost: false, fullness, unpackedBytes };
+  const isHere = { revoked: false, lost: false };
+  return { topic, partition, dedicated, ...isHere, fullness, asideRoom, unpackedBytes };
 }
 
 /** Releases the records of revoked partitions. Returns the rest, in order. */
@@ -62,22 +67,42 @@ function userKey(key: Buffer): number {
   return hash >>> 2;
 }
 
+/**
+ * An event's place in the line of its user, at a destination with strict order: no later event of the user is sent before
+ * this one was taken, given up, or has left the line. The line is the order of the records in the dedicated topic, so
+ * nothing of it has to be kept: whoever reads the topic next finds it there.
+ */
+export interface PlaceInLine {
+  /** The time for which later events wait for this one after its first failure. */
+  orderForMs: number;
+  firstFailedMs: number | undefined;
+  /** The time of the next attempt, while the event waits for it at the head of the line. */
+  standsUntilMs: number | undefined;
+  /** The event has waited for an earlier one of its user that had failed, or for its destination to be resumed. */
+  isHeldUp: boolean;
+  /** The record leaves its room in the window of its partition to others. */
+  isAside: boolean;
+}
+
 const noHeaders: readonly string[] = [];
 
 /** One record on its way through the worker: what waits in a lane, and what the sender sends. */
 export class Job implements Sending {
   readonly record: TakenRecord;
   readonly claim: Claim;
-  readonly envelope: Envelope;
-  readonly body: Buffer;
+  /** Replaced after an attempt that failed, if the event waits for the next one in its place. */
+  envelope: Envelope;
+  body: Buffer;
   /** The user, as `userKey`, whose order the job keeps; undefined for retries, which keep none. */
   readonly user: number | undefined;
 
-  /** The event has been through a retry topic, after a failure or a deferral. */
+  /** The event has been through a retry topic, or waited in its place, after a failure or a deferral. */
   hasReturned: boolean;
   /** End of the retry window, once the retry clock runs. */
   deadlineMs: number | undefined;
 
+  /** Its place in the line of its user, at a destination with strict order. */
+  line: PlaceInLine | undefined = undefined;
   /** The link of the queue that the job waits in. */
   next: Job | undefined = undefined;
   /** The link of the hash table that holds the user's first job. */
@@ -126,6 +151,13 @@ export class Job implements Sending {
   startOver(): void {
     this.over = false;
     this.outcome = undefined;
+  }
+
+  /** Leaves its room in the window of its partition to others. */
+  setAside(): void {
+    this.record.setAside();
+    // The record is copied out of what it was fetched with.
+    this.body = this.record.value ?? this.body;
   }
 
   get messageId(): string {

@@ -56,6 +56,9 @@ export type DeliveryPath = (typeof deliveryPaths)[number];
 const breakerStates: readonly BreakerState[] = ['closed', 'open', 'half-open'];
 const requestBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 4, 5];
 
+/** In the place of a tier: the event waits for its next attempt in its destination's own topic. */
+export const inPlace = 'in-place';
+
 export class DeliveryMetrics {
   /** Deliveries; a plain number for the hot path. */
   delivered = 0;
@@ -63,6 +66,8 @@ export class DeliveryMetrics {
   kept = 0;
   /** Events whose lanes took them before their time. */
   recalled = 0;
+  /** Events that have left the line of their user, at destinations with strict order. */
+  leftLine = 0;
   readonly requests: Tally = new Map();
   readonly urlSkips: Tally = new Map();
   readonly retries: Tally = new Map();
@@ -98,6 +103,12 @@ export class DeliveryMetrics {
       'Events that left a retry topic before their time, because an operator ran `retry` or `resume` for their destination.',
       () => this.recalled,
     );
+    exposeCount(
+      registry,
+      'postrider_left_line_total',
+      'Events of destinations with `order: user` that failed for as long as `orderFor`, so that later events of their user went on without them.',
+      () => this.leftLine,
+    );
     const tallied = (
       name: string,
       help: string,
@@ -123,9 +134,9 @@ export class DeliveryMetrics {
     );
     tallied(
       'postrider_retries_total',
-      'Failed attempts that are repeated, by the delay of their retry topic.',
+      'Failed attempts that are repeated, by the delay of their retry topic; in-place: with `order: user`, in the own topic of their destination.',
       'tier',
-      retryTiersMs.map(formatDuration),
+      [...retryTiersMs.map(formatDuration), inPlace],
       this.retries,
     );
     tallied(

@@ -19,6 +19,7 @@ import {
 } from '../event/url-template.ts';
 import { parseDuration } from '../duration.ts';
 import type { Destination, HttpMethod, RetryRules, Webhook } from '../resources/resource.ts';
+import { orderForMsOf } from '../resources/schema/order.ts';
 import { shownUrl } from '../resources/schema/texts.ts';
 import type { AnswerRules } from './outcome.ts';
 import type { OAuth2 } from '../resources/schema/webhook-login.ts';
@@ -79,6 +80,8 @@ export class PreparedDestination {
   readonly endpoints: readonly PreparedEndpoint[];
   /** The time for retries; undefined: that of the settings. */
   readonly retryWindowMs: number | undefined;
+  /** See `orderForMsOf`. */
+  readonly orderForMs: number | undefined;
   readonly #signer: Signer;
   readonly #urlPaths: readonly UrlPath[];
 
@@ -88,6 +91,7 @@ export class PreparedDestination {
     const answerRules = answerRulesOf(retry);
     this.retryWindowMs = parseDuration(retry.window ?? '');
     this.endpoints = webhooks.map((each) => prepareEndpoint(each, destination, answerRules));
+    this.orderForMs = orderForMsOf(destination);
     this.#signer = new Signer(destination);
     this.#urlPaths = (destination.urlPaths ?? []).map(urlPathOf);
   }

@@ -19,6 +19,13 @@ export const freshWindow: WindowLimits = { records: 1_024, bytes: 4 * 1024 * 102
  * 30,720 records: nearly all of that fits into half of the budget.
  */
 const workerBudget: WindowLimits = { records: 49_152, bytes: 128 * 1024 * 1024 };
+/**
+ * The most that is set aside in a partition of a dedicated topic: a commit lists 3,000 offsets that are not finished
+ * before one that is, and the window has 1,024.
+ */
+export const mostAside = 1_900;
+/** Nothing more is while so much of all partitions is. */
+const asideBudget: WindowLimits = { records: 24_576, bytes: 64 * 1024 * 1024 };
 /** The same for what is unpacked of bundles. */
 const unpackedBudget: WindowLimits = { records: 16_384, bytes: 32 * 1024 * 1024 };
 /** Compressed bytes. What a fetch brings beyond the window stays in memory until there is room for it. */
@@ -58,6 +65,11 @@ export function workerBudgets(inFlight: WindowLimits = workerBudget): Budgets {
   return { inFlight: new IntakeBudget(inFlight), unpacked: new IntakeBudget(unpackedBudget) };
 }
 
+function asideRoom(aside: number, { records, bytes }: WindowLimits): number {
+  if (bytes >= asideBudget.bytes) return 0;
+  return Math.min(mostAside - aside, asideBudget.records - records);
+}
+
 /** Reads topics for the engine, and reports which partitions this worker gets and loses. */
 export function startReader(options: ReaderOptions): ConsumeLoop {
   const { engine, homeTopic, dedicatedTo, budgets } = options;
@@ -71,6 +83,7 @@ export function startReader(options: ReaderOptions): ConsumeLoop {
         dedicatedTo !== undefined,
         () => loop.fullness(place),
         () => budgets.unpacked.share,
+        () => asideRoom(loop.aside(place), budgets.inFlight.aside),
       );
       claims.set(claim, claim);
       budgets.unpacked.join(claim.unpackedBytes);

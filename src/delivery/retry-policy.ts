@@ -114,6 +114,7 @@ export const deferralCauses = [
   'cut-off',
   'token',
   'newer-format',
+  'order',
 ] as const;
 
 /**

@@ -3,6 +3,7 @@ import type { Envelope } from '../event/envelope.ts';
 import { untriedText } from '../event/last-answer.ts';
 import type { FencedBy } from '../resources/fence/fence.ts';
 import type { BundleHeader } from './bundle/format.ts';
+import type { PlaceInLine } from './job.ts';
 import { backlogDeferral, deferralOf } from './lane/deferral.ts';
 import type { Deferral, LaneView, Prospects } from './lane/deferral.ts';
 import { lackText } from './outcome.ts';
@@ -23,6 +24,7 @@ export interface EventState {
   readonly claim: { readonly dedicated: boolean };
   /** Kafka's append time of the event's record. */
   readonly record: { readonly timestampMs: number };
+  readonly line?: Pick<PlaceInLine, 'orderForMs' | 'firstFailedMs'> | undefined;
 }
 
 /** Something that has happened to an event and needs a decision. */
@@ -69,7 +71,16 @@ export type Stay =
   /** `deadlineMs`: its retry clock runs from now on. */
   | { readonly kind: 'wait'; readonly deadlineMs?: number | undefined }
   /** The only time left is now: it goes before others, and also out of a lane that is held. */
-  | { readonly kind: 'hurry' };
+  | { readonly kind: 'hurry' }
+  | Stand;
+
+/** The event waits in its place for its next attempt, and later ones of its user behind it. */
+export interface Stand {
+  readonly kind: 'stand';
+  readonly plan: Later;
+  /** Undefined: what happened was no attempt. */
+  readonly outcome?: Retryable;
+}
 
 /** The event's record ends here. */
 export type Ending =
@@ -121,7 +132,7 @@ export function decide(event: EventState, happened: Happened, now: Circumstances
     case 'unwanted':
       return giveUp(event, happened.reason, happened.cause ?? '');
     case 'paused':
-      return keep;
+      return whileDestinationPaused(event, now);
     case 'unreadable':
       return whileUnreadable(event, now);
     case 'homeless':
@@ -131,7 +142,8 @@ export function decide(event: EventState, happened: Happened, now: Circumstances
 
 /** The decision ends the event's record. */
 export function isEnding(verdict: Verdict): verdict is Ending {
-  return verdict.kind !== 'deliver' && verdict.kind !== 'wait' && verdict.kind !== 'hurry';
+  const { kind } = verdict;
+  return kind !== 'deliver' && kind !== 'wait' && kind !== 'hurry' && kind !== 'stand';
 }
 
 /** Decides about a bundle as a whole; undefined: its events need separate decisions. */
@@ -238,13 +250,31 @@ function afterAttempt(event: EventState, outcome: Outcome, now: Circumstances): 
   if (outcome.cause === 'local') {
     // This worker lacked a resource. That does not count as an attempt, if there is time for another one.
     const verdict = putOff(event, { cause: 'local', wantedMs: 0 }, now);
-    if (verdict.kind === 'put-off') return verdict;
+    if (verdict.kind === 'put-off')
+      return event.line === undefined ? verdict : { kind: 'stand', plan: verdict.plan };
   }
   const state = { attempts, deadlineMs: event.deadlineMs };
   const plan = planRetry(state, outcome.retryAfterMs ?? 0, now);
-  return plan.kind === 'later'
+  if (plan.kind !== 'later')
+    return { kind: 'give-up', reason: plan.reason, detail, outcome, attempts };
+  const leavesMs = leavesLineMs(event, now);
+  return leavesMs === undefined || now.nowMs >= leavesMs
     ? { kind: 'retry', plan, outcome }
-    : { kind: 'give-up', reason: plan.reason, detail, outcome, attempts };
+    : { kind: 'stand', plan: { ...plan, dueMs: Math.min(plan.dueMs, leavesMs) }, outcome };
+}
+
+/** The time from which on a failure makes the event leave the line of its user; undefined: it is in none. */
+function leavesLineMs({ line }: EventState, { nowMs }: Circumstances): number | undefined {
+  return line === undefined ? undefined : (line.firstFailedMs ?? nowMs) + line.orderForMs;
+}
+
+/**
+ * Kept elsewhere, an event would come back behind later ones of its user. So one with a place in a line waits in its
+ * topic, until Kafka would remove it.
+ */
+function whileDestinationPaused({ line, record }: EventState, now: Circumstances): Verdict {
+  const mayWait = line !== undefined && now.nowMs - record.timestampMs < now.policy.spillAfterMs;
+  return mayWait ? wait : keep;
 }
 
 /**

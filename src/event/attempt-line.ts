@@ -76,6 +76,11 @@ export interface PutOffLine extends OfEvent {
   readonly attempts: number;
   /** The cause of a deferral. */
   readonly cause?: string;
+  /**
+   * With strict order: it `stays` in its destination's own topic, and later events of its user wait behind it; or it
+   * has `left` that line.
+   */
+  readonly line?: 'stays' | 'left';
   /** Not tried before. Absent where it waits in its destination's own topic. */
   readonly until?: string;
   /** Given up then. Absent until the endpoint has failed it once. */

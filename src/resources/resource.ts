@@ -98,6 +98,10 @@ export interface Destination extends WithUid {
   readonly topic: 'shared' | 'dedicated';
   /** The number that its dedicated topic is made with; three without it. */
   readonly partitions?: number;
+  /** `user`: an event waits for each earlier one of its user. Needs a dedicated topic. */
+  readonly order?: 'user';
+  /** A duration: how long others wait for an event that fails. 30 minutes without it. */
+  readonly orderFor?: string;
   /** A duration or `never`: how long nothing may reach it before it is paused. `DISABLE_AFTER` without it. */
   readonly disableAfter?: string;
   readonly retry?: RetryRules;

@@ -1,5 +1,5 @@
 import { newClaim, type Claim } from '../../src/delivery/job.ts';
-import { freshWindow, retryWindow } from '../../src/delivery/reader.ts';
+import { freshWindow, mostAside, retryWindow } from '../../src/delivery/reader.ts';
 import { OffsetTracker } from '../../src/kafka/consume/offset-tracker.ts';
 import { fullness, mustPause } from '../../src/kafka/consume/window.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
@@ -30,8 +30,12 @@ export class SimulatedPartition {
     const limits = isRetry ? retryWindow : freshWindow;
     this.#clock = clock;
     this.#take = take;
-    this.claim = newClaim({ topic, partition }, dedicated, () =>
-      fullness(this.#tracker, limits, 1),
+    this.claim = newClaim(
+      { topic, partition },
+      dedicated,
+      () => fullness(this.#tracker, limits, 1),
+      () => 1,
+      () => mostAside - this.#tracker.aside,
     );
     this.#mustPause = () => mustPause(this.#isFull, this.#tracker, limits, 1);
   }

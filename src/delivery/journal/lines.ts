@@ -1,3 +1,4 @@
+import type { PutOffLine } from '../../event/attempt-line.ts';
 import type { Envelope } from '../../event/envelope.ts';
 import { userOffset } from '../../event/envelope.ts';
 import { quote } from '../../event/read-json.ts';
@@ -52,9 +53,15 @@ function answerFields({ body, isCut, headers }: KeptAnswer): string {
   return `${said}${isCut ? ',"isAnswerCut":true' : ''}${told === '' ? '' : `,"headers":{${told}}`}`;
 }
 
-export function retryLine(atMs: number, subject: Subject, plan: Later): string {
+export function retryLine(
+  atMs: number,
+  subject: Subject,
+  plan: Later,
+  line?: PutOffLine['line'],
+): string {
   const attempts = subject.envelope.attempts + 1;
-  return `${begin(atMs, 'retry', subject)},"attempts":${attempts}${untilOf(plan)}}\n`;
+  const place = line === undefined ? '' : `,"line":"${line}"`;
+  return `${begin(atMs, 'retry', subject)},"attempts":${attempts}${place}${untilOf(plan)}}\n`;
 }
 
 /** Without a plan, the event waits in its destination's dedicated topic. */

@@ -1,4 +1,5 @@
 import type { SteadyClock } from '../../ops/clock.ts';
+import type { AwaitingConfig } from '../awaiting-config.ts';
 import type { Disposal } from '../disposal.ts';
 import type { DeliveryEvents } from '../events.ts';
 import type { Fencing } from '../fencing.ts';
@@ -23,5 +24,7 @@ export interface LaneContext {
   readonly reachability: Reachability;
   readonly tokens: Tokens;
   readonly shares: WorkShares;
+  /** Gets jobs of a lane that sends nothing for now. */
+  readonly awaiting: Pick<AwaitingConfig, 'putBack'>;
   readonly maxInFlightPerDestination: number;
 }

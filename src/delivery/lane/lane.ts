@@ -18,6 +18,7 @@ import { circumstances, within, type Circumstances, type RetryPolicy } from '../
 import { decide, isEnding } from '../verdict.ts';
 import type { Happened, Over } from '../verdict.ts';
 import type { SlotTaker } from './slot-pool.ts';
+import { lookAtLines, placeInLine, replaceInLine, stand } from './user-line.ts';
 import { WaitingJobs } from './waiting-jobs.ts';
 
 /** A destination's own queue, slots, rate limit and breakers inside a worker. */
@@ -130,6 +131,7 @@ export class Lane implements SlotTaker {
   /** Takes responsibility for the job: the lane delivers it, puts it off or gives it up. */
   offer(job: Job): void {
     job.keeper = this;
+    job.line = placeInLine(job, this.#prepared.orderForMs);
     if (job.deadlineMs !== undefined) job.isInTime = this.#context.clock.now() <= job.deadlineMs;
     this.#wasOffered = true;
     if (this.waiting.queued === 0) this.#pace.ranDry();
@@ -158,12 +160,13 @@ export class Lane implements SlotTaker {
     const outcome = endpoint.judge(reached, job.startedMs);
     this.#context.events.requestEnded(job, endpoint, outcome, tookMs);
     endpoint.ended(job, outcome);
+    job.pending -= 1;
     if (job.over) {
+      if (job.line !== undefined) this.#nextOfUser(job);
       // Other jobs may wait for this URL.
       this.#pump();
       return;
     }
-    job.pending -= 1;
     job.outcome = worse(job.outcome, outcome);
     if (job.outcome === outcome) job.outcomeUrl = endpoint.prepared.publicUrl;
     if (outcome.kind !== 'delivered' && job.pending > 0) return;
@@ -174,9 +177,12 @@ export class Lane implements SlotTaker {
   /** The destination has changed. Waiting events are sent by its new version. */
   update(destination: Destination): void {
     const former = this.endpoints.all;
+    const { orderForMs } = this.#prepared;
     this.#prepared = new PreparedDestination(destination);
     this.#policy = within(this.#context.policy, this.#prepared.retryWindowMs);
     this.endpoints.update(this.#prepared);
+    if (orderForMs !== this.#prepared.orderForMs)
+      replaceInLine(this.waiting, this.#prepared.orderForMs);
     const isElsewhere = this.endpoints.all !== former;
     if (isElsewhere) this.hold.end();
     const max = maxInFlightOf(destination, this.#context);
@@ -196,7 +202,8 @@ export class Lane implements SlotTaker {
    */
   end(because: Over): void {
     this.#over = because;
-    for (const job of this.waiting.takeAll()) this.#settle(job, because);
+    const stay = this.waiting.takeAll().filter((job) => !this.#settle(job, because));
+    if (stay.length > 0) this.#context.awaiting.putBack(stay);
   }
 
   /**
@@ -214,6 +221,7 @@ export class Lane implements SlotTaker {
   tryNow(): void {
     this.#endHold();
     this.endpoints.probeNow();
+    this.waiting.resume(() => true);
     this.#pump();
   }
 
@@ -250,6 +258,7 @@ export class Lane implements SlotTaker {
     this.figures.tick(nowMs);
     this.#judgeSpeed();
     this.#admission.tick(usual);
+    if (this.waiting.areSomeStanding) lookAtLines(this.waiting, this.#context);
     this.#pump();
     this.endpoints.tick(nowMs);
     if (this.#wasUsed || this.hold.isOn || !this.rate.isForgettable) this.#lastUsedMs = nowMs;
@@ -374,8 +383,21 @@ export class Lane implements SlotTaker {
   #end(job: Job, outcome: Outcome): void {
     job.over = true;
     this.#slots.ended(job.isRetry);
-    if (this.#settle(job, { kind: 'attempted', outcome })) this.#attempted(job, outcome);
-    else this.#putBack(job);
+    if (job.line !== undefined) job.line = placeInLine(job, this.#prepared.orderForMs);
+    const verdict = decide(job, { kind: 'attempted', outcome }, circumstances(this.#context));
+    if (isEnding(verdict)) {
+      this.#context.disposal.carryOut(job, verdict);
+      this.#attempted(job, outcome);
+      this.#nextOfUser(job);
+    } else if (verdict.kind === 'stand' && job.line !== undefined) {
+      this.#attempted(job, outcome);
+      stand(job, job.line, verdict, this.#context);
+      this.#putBack(job);
+    } else {
+      this.#pace.cancelled(job.startedMs);
+      job.startOver();
+      this.#putBack(job);
+    }
     this.#context.pool.release(this.isSlow);
     this.#judgeSpeed();
   }
@@ -384,7 +406,6 @@ export class Lane implements SlotTaker {
     const endedMs = this.#context.clock.steadyNow();
     this.#pace.ended(job.startedMs, endedMs, outcome.kind);
     this.figures.ended(outcome.kind === 'delivered', endedMs - job.startedMs);
-    this.waiting.release(job);
     // A permanent refusal is an answer as well, and no sign of too many requests.
     if (outcome.kind !== 'retryable') this.#slots.answered();
     // A URL that was replaced meanwhile no longer counts.
@@ -392,16 +413,20 @@ export class Lane implements SlotTaker {
       this.#holdFor(outcome);
   }
 
+  /** The job has ended. With strict order, the next one of its user waits for its requests to further URLs, too. */
+  #nextOfUser(job: Job): void {
+    if (job.line === undefined || job.pending === 0) this.waiting.release(job);
+  }
+
   /**
-   * The request did not count as an attempt, so the job goes first again, unless it is the next owner's or the lane
-   * sends nothing anymore.
+   * The job goes first again, at once or after the delay of a retry, unless it is the next owner's or the lane sends
+   * nothing anymore.
    */
   #putBack(job: Job): void {
-    this.#pace.cancelled(job.startedMs);
-    job.startOver();
     const over = job.claim.revoked ? 'stopped' : this.#over;
     if (over === undefined) {
-      this.waiting.putBack(job);
+      if (job.line?.standsUntilMs === undefined) this.waiting.putBack(job);
+      else this.waiting.stand(job);
       // What waited when these began was put off then.
       if (this.hold.isOn || this.rate.isElsewhere || this.endpoints.login === 'away')
         this.#admission.review();
@@ -409,7 +434,7 @@ export class Lane implements SlotTaker {
     }
     this.waiting.release(job);
     if (over === 'stopped') job.record.release();
-    else this.#settle(job, over);
+    else if (!this.#settle(job, over)) this.#context.awaiting.putBack([job]);
   }
 
   #holdFor(outcome: Retryable): void {

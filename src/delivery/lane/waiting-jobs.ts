@@ -5,13 +5,15 @@ import type { Turn } from './slots.ts';
 
 /**
  * The waiting jobs of a lane: those that must not wait, those that are short of time, others that have come
- * back from a retry topic, fresh ones, and each user's order.
+ * back from a retry topic, fresh ones, and each user's order. With strict order, those that have failed wait for their
+ * next attempt, and others of their users behind them.
  */
 export class WaitingJobs {
   readonly #urgent = new JobQueue();
   readonly #shortOfTime = new JobQueue();
   readonly #returned = new JobQueue();
   readonly #fresh = new JobQueue();
+  readonly #standing = new Set<Job>();
   readonly #users = new UserOrder();
   #size = 0;
   #queued = 0;
@@ -63,7 +65,8 @@ export class WaitingJobs {
   add(job: Job): void {
     this.#count(job, 1);
     // The user's order is lost for what has come back.
-    if ((job.hasReturned && isPressed(job)) || this.#users.enter(job)) this.#enqueue(job);
+    const mayOvertake = job.hasReturned && isPressed(job) && job.line === undefined;
+    if (mayOvertake || this.#users.enter(job)) this.#enqueue(job);
   }
 
   /** The longest row of waiting jobs of one user since none was waiting. */
@@ -91,6 +94,35 @@ export class WaitingJobs {
     this.#queueOf(job).putBack(job);
   }
 
+  /** A job from `next` waits for its next attempt, and others of its user behind it. */
+  stand(job: Job): void {
+    this.#count(job, 1);
+    this.#standing.add(job);
+  }
+
+  /** Jobs wait for their next attempt in their place. */
+  get areSomeStanding(): boolean {
+    return this.#standing.size > 0;
+  }
+
+  /** The jobs that wait for their next attempt, each followed by those that wait behind it. */
+  *standing(): Generator<Job, void, undefined> {
+    for (const job of this.#standing) {
+      yield job;
+      yield* job.followers ?? [];
+    }
+  }
+
+  /** Lets those go on whose time has come. */
+  resume(isTime: (job: Job) => boolean): void {
+    for (const job of this.#standing) {
+      if (!isTime(job)) continue;
+      this.#standing.delete(job);
+      if (job.line !== undefined) job.line.standsUntilMs = undefined;
+      this.#enqueue(job);
+    }
+  }
+
   /** The job has ended, so the next one of its user may go. */
   release(job: Job): void {
     const next = this.#users.advance(job);
@@ -100,18 +132,18 @@ export class WaitingJobs {
   /** All waiting jobs, in no order. */
   *all(): Generator<Job, void, undefined> {
     for (const queue of this.#queues) yield* queue;
+    yield* this.#standing;
     yield* this.#users.followers();
   }
 
   /** Takes out all waiting jobs, those of a user in their order. */
   takeAll(): Job[] {
     const jobs: Job[] = [];
-    for (const queue of this.#queues) {
-      for (const first of queue.clear()) {
-        for (let job: Job | undefined = first; job !== undefined; job = this.#users.advance(job))
-          jobs.push(job);
-      }
+    for (const first of [...this.#queues.flatMap((queue) => queue.clear()), ...this.#standing]) {
+      for (let job: Job | undefined = first; job !== undefined; job = this.#users.advance(job))
+        jobs.push(job);
     }
+    this.#standing.clear();
     for (const follower of this.#users.takeFollowers()) jobs.push(follower);
     this.#size -= jobs.length;
     this.#queued = 0;
@@ -151,6 +183,10 @@ export class WaitingJobs {
   }
 
   #enqueue(job: Job): void {
+    if (job.line?.standsUntilMs !== undefined) {
+      this.#standing.add(job);
+      return;
+    }
     this.#queued += 1;
     this.#queueOf(job).push(job);
   }

@@ -56,7 +56,7 @@ export class Spells {
 export interface Overdue {
   /** Events that wait for this worker. */
   ours: number;
-  /** Events that wait for their own destination, or that nobody waits for: an audience sync's, or sent again. */
+  /** Events that wait for their own destination or an earlier event of their user, or that nobody waits for: an audience sync's, or sent again. */
   others: number;
 }
 
@@ -69,7 +69,7 @@ export function overdueAmong(
   nowMs: number,
 ): Map<string, Overdue> {
   const byTopic = new Map<string, Overdue>();
-  for (const { claim, envelope, hasReturned } of waiting) {
+  for (const { claim, envelope, hasReturned, line } of waiting) {
     const { appendTimeMs, destinationId, redrivenMs, isSync } = envelope;
     if (hasReturned || nowMs - appendTimeMs <= objectiveMs) continue;
     const overdue = byTopic.get(claim.topic) ?? { ours: 0, others: 0 };
@@ -77,6 +77,7 @@ export function overdueAmong(
     const isOthers =
       isSync === true ||
       redrivenMs !== undefined ||
+      line?.isHeldUp === true ||
       spells.explains(destinationId, appendTimeMs, nowMs);
     if (isOthers) overdue.others += 1;
     else overdue.ours += 1;

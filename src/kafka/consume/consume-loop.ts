@@ -110,6 +110,8 @@ export interface ConsumeLoop {
   before(timeMs: number, nowMs: number): readonly PartitionBefore[];
   /** The part of a partition's window that is taken: at 1 nothing more of it is taken in. */
   fullness(partition: TopicPartition): number;
+  /** The number of records of the partition that were set aside. */
+  aside(partition: TopicPartition): number;
   /**
    * Stops the intake, waits until everything taken is finished or `timeoutMs` is over, commits and leaves
    * the group.
@@ -206,6 +208,10 @@ class GroupConsumeLoop implements ConsumeLoop {
 
   fullness(partition: TopicPartition): number {
     return this.#intake.fullness(partition);
+  }
+
+  aside(partition: TopicPartition): number {
+    return this.#intake.aside(partition);
   }
 
   async stop(timeoutMs: number): Promise<void> {

@@ -97,6 +97,10 @@ export class Intake implements CursorOwner {
     return this.#partitions.get(topic, partition)?.fullness ?? 0;
   }
 
+  aside({ topic, partition }: TopicPartition): number {
+    return this.#partitions.get(topic, partition)?.aside ?? 0;
+  }
+
   /** Takes in nothing more, and revokes everything. Resolves when all that was taken in is settled. */
   async close(): Promise<void> {
     this.#isClosing = true;

@@ -127,6 +127,17 @@ export class IntakeBudget {
     return ownShare === 1 ? 1 : shareWith(ownShare, this.#partTaken(ownShare));
   }
 
+  /** All that was set aside, which takes none of the budget. */
+  get aside(): WindowLimits {
+    let records = 0;
+    let bytes = 0;
+    for (const { aside, asideBytes } of this.#holdings) {
+      records += aside;
+      bytes += asideBytes;
+    }
+    return { records, bytes };
+  }
+
   /**
    * The most that a fetch may bring of one partition. What was brought stays, packed as it is stored, until its window
    * has room: at most half of the budget's bytes for all partitions together.

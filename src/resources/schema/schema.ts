@@ -11,6 +11,7 @@ import {
 import { bodyShape, bodyShapeFields, refuseImpossiblePaths } from './body-schema.ts';
 import { filter } from './filter-schema.ts';
 import { hintAmong } from '../../near.ts';
+import { orderFields, refuseUnusableOrder } from './order.ts';
 import { headerNameProblem, headerValueProblem, isStandardHeader, parseRate } from './texts.ts';
 import {
   hookUrlProblem,
@@ -144,6 +145,7 @@ const destination = z.strictObject({
   maxInFlight: z.exactOptional(count),
   topic: z.enum(['shared', 'dedicated']).default('shared'),
   partitions: z.exactOptional(partitions),
+  ...orderFields,
   disableAfter: z.exactOptional(disableAfter),
   retry: z.exactOptional(retryRules),
 });
@@ -162,6 +164,7 @@ const noticeHook = z.strictObject({
 const schemas: Readonly<Record<ResourceKind, z.ZodType<Resource>>> = {
   Source: source,
   Destination: destination
+    .superRefine(refuseUnusableOrder)
     .superRefine(({ topic, partitions: given }, context) => {
       if (given === undefined || topic === 'dedicated') return;
       const message =

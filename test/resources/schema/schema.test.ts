@@ -57,6 +57,8 @@ test('every field of the documented example is understood', () => {
     topic: 'dedicated',
     partitions: 6,
     retry: { on: [409, 410], giveUpOn: [503], window: '30m', timeout: '3s' },
+    order: 'user',
+    orderFor: '45m',
   };
   assert.deepEqual(parseResource(full), { resource: { ...full, rateLimit: 100 } });
   assert.deepEqual(parseResource(source), { resource: source });
@@ -68,6 +70,26 @@ test('partitions are a number from 1 to 100, and of a dedicated topic', () => {
   assert.equal(
     onlyIssue({ partitions: 3 }),
     'partitions: is for a destination with topic: dedicated; the shared topic has TOPIC_PARTITIONS',
+  );
+});
+
+test('order is that of users, for 1s to 4h, and of a dedicated topic', () => {
+  const ordered = { topic: 'dedicated', order: 'user' };
+  for (const orderFor of ['1s', '30m', '4h'])
+    assert.deepEqual(issuesOf({ ...destination, ...ordered, orderFor }), []);
+  for (const orderFor of ['0s', '999ms', '5h', 'always', 30])
+    assert.equal(
+      onlyIssue({ ...ordered, orderFor }),
+      'orderFor: must be a duration from 1s to 4h, such as 30m',
+    );
+  assert.equal(
+    onlyIssue({ topic: 'dedicated', order: 'users' }),
+    'order: must be one of user; did you mean user?',
+  );
+  assert.equal(onlyIssue({ topic: 'dedicated', orderFor: '1h' }), 'orderFor: needs order: user');
+  assert.equal(
+    onlyIssue({ order: 'user' }),
+    'order: needs topic: dedicated, because an event waits in its topic for others',
   );
 });
 
