@@ -1,13 +1,17 @@
 import type { Envelope } from '../event/envelope.ts';
+import { noUrlValues } from '../event/url-template.ts';
 import { maskResource } from '../resources/config/stored.ts';
 import type { Destination } from '../resources/resource.ts';
-import { PreparedDestination } from './prepared-destination.ts';
+import { withoutUrl } from './outcome.ts';
+import { pathTo, PreparedDestination } from './prepared-destination.ts';
 
 /** A request as it would be sent, without secrets. */
 export interface PreviewedRequest {
   readonly method: string;
-  /** The URL that `get` shows: of a secret one, its origin and a hash. */
+  /** With the event's values in it; of a secret URL, its origin and a hash. */
   readonly url: string;
+  /** The reason why no request can be made: the event lacks a value that the URL needs, and this is the URL as configured. */
+  readonly problem?: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -35,11 +39,19 @@ export function previewRequests(
   const masked = maskResource({ sealed: destination }) as Destination;
   const prepared = new PreparedDestination(masked);
   const own = prepared.headersOf(envelope.messageId, body, 0);
-  return prepared.endpoints.map(({ origin, path, headers, url }) => ({
-    method: 'POST',
-    url: masked.secretUrl === true ? url : `${origin}${path}`,
-    headers: shownHeaders([...headers, ...own]),
-  }));
+  const event = { envelope, body, urlValues: noUrlValues };
+  prepared.findUrls(event);
+  return prepared.endpoints.map((endpoint) => {
+    const { origin, method, url } = endpoint;
+    const path = pathTo(endpoint, event.urlValues);
+    const isMade = typeof path === 'string';
+    return {
+      method,
+      url: isMade && masked.secretUrl !== true ? `${origin}${path}` : url,
+      headers: shownHeaders([...endpoint.headers, ...own]),
+      ...(isMade ? undefined : { problem: withoutUrl(path.missing).detail }),
+    };
+  });
 }
 
 /** @param headers names and values in turn */

@@ -34,9 +34,10 @@ function whatItIs({ type, event, messageId, user, source }: CallPreview): string
 }
 
 function sentText({ destination, requests, body }: DestinationPreview): string {
-  const shown = requests.map(({ method, url, headers }) =>
+  const shown = requests.map(({ method, url, headers, problem }) =>
     [
       `    ${method} ${printable(url)}`,
+      ...(problem === undefined ? [] : [`    not sent: ${printable(problem)}`]),
       ...Object.entries(headers).map(([name, value]) => `    ${name}: ${printable(value)}`),
     ].join('\n'),
   );

@@ -92,6 +92,22 @@ describe('the preview of a call', () => {
     );
   });
 
+  it("has the event's values in the URL, and says which one is missing", async () => {
+    const webhooks = ['total', 'missing'].map((path) => ({
+      url: `https://api.example.com/{{properties.${path}}}`,
+      method: 'PUT',
+    }));
+    const [call] = await preview([order], { destinations: [exampleDestination({ webhooks })] });
+    assert.ok(call !== undefined);
+    const requests = call.destinations[0]?.requests ?? [];
+    assert.deepEqual(
+      requests.map(({ method, url }) => `${method} ${url}`),
+      ['PUT https://api.example.com/40', 'PUT https://api.example.com/{{properties.missing}}'],
+    );
+    assert.match(requests[1]?.problem ?? '', /properties\.missing/);
+    assert.match(presentPreview([call], true), /not sent: .*properties\.missing/);
+  });
+
   it('tells the rule that leaves a destination out, and what the condition met', async () => {
     const destinations = [
       exampleDestination({ id: 'large', filter: { 'properties.total': { gte: 100 } } }),
