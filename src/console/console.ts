@@ -44,8 +44,7 @@ export interface ConsoleDeps {
   /** The folder of the index, which can be deleted at any time. */
   readonly dataDir: string;
   readonly bounds?: Bounds;
-  /** Functions of other stages, which the console does not import. */
-  readonly stages: Pick<RouteDeps, 'saidNow' | 'readBacklog' | 'explain'>;
+  readonly explain: RouteDeps['explain'];
   /** For what operators may do with dead letters and pauses. */
   readonly services: ServiceAccess;
   readonly sendTest: Operations['sendTest'];
@@ -63,8 +62,8 @@ export interface Console extends Role {
  * folder in use
  */
 export async function startConsole(deps: ConsoleDeps): Promise<Console> {
-  const { kafka, topology, clock, port, dataDir, bounds = usualBounds, stages } = deps;
-  const { services, sendTest, producer } = deps;
+  const { kafka, topology, clock, port, dataDir, bounds = usualBounds } = deps;
+  const { explain, services, sendTest, producer } = deps;
   const log = deps.log.child({ role: 'console' });
   const metrics = new ConsoleMetrics(deps.metrics);
   const identityOf: IdentityOf = (id) => live.identityOf(id);
@@ -115,7 +114,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
     log,
     pages: await loadPages(deps.access.brand),
     routes: (api) => {
-      const parts = { index, live, audit, kafka, topology, clock, ...stages };
+      const parts = { index, live, audit, kafka, topology, clock, explain };
       addDestinationRoutes(api, parts);
       addLetterRoutes(api, parts);
       addEventRoutes(api, parts);

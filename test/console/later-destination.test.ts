@@ -95,7 +95,6 @@ async function askAs(
     index,
     live,
     clock: { now: () => nowMs },
-    saidNow: () => ({ workers: [], destinations: new Map(), heard: undefined }),
     audit: { tellSeldom: () => undefined },
     explain: () =>
       Promise.resolve({

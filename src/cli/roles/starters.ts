@@ -87,7 +87,7 @@ export async function startConsoleRole(context: Context, parts: SharedParts): Pr
   const { consoleAccess } = await import('../console/access.ts');
   const { testFromConsole } = await import('../console/send-test.ts');
   const { serviceAccess } = await import('../letters/letters.ts');
-  const { consoleStages } = await import('../console/stages.ts');
+  const { consoleExplain } = await import('../console/explain.ts');
   const { settings } = context;
   return startConsole({
     ...parts.common,
@@ -95,7 +95,7 @@ export async function startConsoleRole(context: Context, parts: SharedParts): Pr
     dataDir: settings.consoleDataDir ?? usualConsoleDir,
     access: consoleAccess(settings),
     trustedProxies: settings.consoleTrustedProxies,
-    stages: await consoleStages(context, parts.common.topology),
+    explain: await consoleExplain(context, parts.common.topology),
     services: await serviceAccess(context),
     sendTest: (id) => testFromConsole(context, id),
     producer: await parts.producer(),

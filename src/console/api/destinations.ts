@@ -1,15 +1,14 @@
 import {
   destinationHealths,
   hasWellUrl,
+  byUrgency,
+  judgedView,
   type DestinationHealth,
   type Evidence,
   type Past,
-  byUrgency,
-  judgedView,
   type JudgedView,
   type Said,
 } from '../../event/destination-health.ts';
-import type { StatusRecord } from '../../event/destination-status.ts';
 import { toDocument } from '../../resources/config/stored.ts';
 import { overlapEnd } from '../../resources/secret-overlap.ts';
 import type { LiveState } from '../index/live-state.ts';
@@ -20,11 +19,6 @@ import type {
   Overview,
 } from './answers/destinations.ts';
 import type { Order } from './choices.ts';
-
-export type { Said } from '../../event/destination-health.ts';
-
-/** The aggregation of workers' reports in `src/status`. */
-export type SaidNow = (records: readonly StatusRecord[], nowMs: number) => Said;
 
 /** The index's knowledge of destinations. */
 export interface Indexed {

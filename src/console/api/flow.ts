@@ -9,11 +9,6 @@ import { countSince } from '../index/letter-queries.ts';
 import type { Pipeline } from './answers/deployment.ts';
 import type { Stage } from './choices.ts';
 
-/** The backlog as `src/status` reads it from Kafka. */
-export type ReadBacklog = () => Promise<
-  Pick<Pipeline, 'backlog' | 'deadLetters' | 'rejectedCalls'>
->;
-
 const minuteMs = 60_000;
 /** Older than what a pipeline that keeps up has in flight. */
 const behindMs = 30_000;

@@ -1,6 +1,6 @@
+import type { Said } from '../../event/destination-health.ts';
 import type { Index } from '../index/index.ts';
 import type { LiveState } from '../index/live-state.ts';
-import type { Said } from './destinations.ts';
 import type { Concern, Freshness } from './answers/deployment.ts';
 
 /** Epoch milliseconds. */

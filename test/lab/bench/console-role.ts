@@ -3,8 +3,6 @@ import { createKafka } from '../../../src/kafka/client.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { createMetrics } from '../../../src/ops/metrics.ts';
-import { readPipeline } from '../../../src/status/pipeline.ts';
-import { saidNow } from '../../../src/status/read-status.ts';
 import { loadTopology } from './delivery-load.ts';
 import type { ConsoleLoad, ConsoleUsage } from './console.ts';
 
@@ -33,11 +31,7 @@ const { url } = await startConsole({
   },
   trustedProxies: [],
   dataDir,
-  stages: {
-    saidNow,
-    readBacklog: () => readPipeline(kafka, topology, systemClock.now()),
-    explain: () => Promise.resolve(undefined),
-  },
+  explain: () => Promise.resolve(undefined),
   services: { kafka, topology, clock: systemClock, log: silentLogger, withProducer: unused },
   sendTest: unused,
   producer: { send: unused },

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Notice as Told } from '../../../event/notice.ts';
+import { readPipeline } from '../../../status/pipeline.ts';
 import { answer } from '../answers/answers.ts';
 import { audiencesOf, configurationOf } from '../configured.ts';
 import {
@@ -24,11 +25,11 @@ const freshMs = 1_000;
 
 /** The flow, the configuration, and what people were told and have done. */
 export function addDeploymentRoutes(api: FastifyInstance, deps: RouteDeps): void {
-  const { index, live, kafka, topology, clock, readBacklog } = deps;
+  const { index, live, kafka, topology, clock } = deps;
   const pipeline = new Remembered(clock, pipelineMs, async (): Promise<Pipeline> => {
     const nowMs = clock.now();
     const [backlog, rates] = await Promise.all([
-      readBacklog(),
+      readPipeline(kafka, topology, nowMs),
       ratesOf(kafka, topology, opened(index), nowMs),
     ]);
     const behind = behindOf(backlog.backlog, nowMs);

@@ -1,14 +1,14 @@
 import { identityText, type Identity } from '../../../event/uid.ts';
+import type { Said } from '../../../event/destination-health.ts';
 import type { KafkaClient } from '../../../kafka/client.ts';
 import type { Clock } from '../../../ops/clock.ts';
+import { saidNow } from '../../../status/read-status.ts';
 import type { Topology } from '../../../topology.ts';
 import type { Audit } from '../../actions/audit.ts';
 import type { Index, OpenIndex } from '../../index/index.ts';
 import type { LiveState } from '../../index/live-state.ts';
 import type { Page } from '../answers/shapes.ts';
 import type { Story } from '../answers/events.ts';
-import type { Said, SaidNow } from '../destinations.ts';
-import type { ReadBacklog } from '../flow.ts';
 import { ProblemError } from '../problem.ts';
 
 /** An event as `explain` finds it. */
@@ -25,8 +25,6 @@ export interface RouteDeps {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly clock: Clock;
-  readonly saidNow: SaidNow;
-  readonly readBacklog: ReadBacklog;
   /**
    * The event's story as `postrider explain` tells it; undefined if nothing of the call is kept.
    * @param signal ends it early
@@ -50,7 +48,7 @@ export interface OfDestination {
   readonly id: string;
 }
 
-export function saidBy({ saidNow, live, clock }: RouteDeps): Said {
+export function saidBy({ live, clock }: Pick<RouteDeps, 'live' | 'clock'>): Said {
   return saidNow(live.statuses(), clock.now());
 }
 
