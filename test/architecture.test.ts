@@ -120,13 +120,6 @@ test('process.env is read in one file', () => {
   assert.deepEqual(readers, ['src/environment.ts']);
 });
 
-/** Folders whose small files are still to be merged. */
-const notMerged = ['console'];
-
-function isIn(folders: readonly string[], source: string): boolean {
-  return folders.some((folder) => source.startsWith(`src/${folder}/`));
-}
-
 /** A file below this length that only one file of its folder imports is a part of that file's idea. */
 const leastLines = 60;
 
@@ -142,10 +135,7 @@ function belongsElsewhere({ source, dependents }: (typeof sources)[number]): boo
 
 test('a short file that only one other of its folder uses is a part of that file', () => {
   const small = sources.filter(belongsElsewhere).map(({ source }) => source);
-  assert.deepEqual(
-    small.filter((source) => !isIn(notMerged, source)),
-    [],
-  );
+  assert.deepEqual(small, []);
 });
 
 /** A docstring that begins so is a fragment, which needs its neighbors to be understood. */
@@ -157,12 +147,4 @@ test('docstrings are sentences with a subject', () => {
     (readFileSync(source, 'utf8').match(fragment) ?? []).map((text) => `${source}: ${text}`),
   );
   assert.deepEqual(fragments, []);
-});
-
-test('every folder that is exempt still needs to be', () => {
-  const small = sources.filter(belongsElsewhere);
-  const needless = notMerged.filter(
-    (folder) => !small.some(({ source }) => isIn([folder], source)),
-  );
-  assert.deepEqual(needless, []);
 });

@@ -1,12 +1,11 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from '../api/answers/deployment.ts';
-import { Concerns } from './parts/concerns.tsx';
+import { Concerns, Nothing, Shown } from './parts/notes.tsx';
 import { hasComeBack, linkId, urlOf, usePlace, type Place } from './navigation.ts';
 import { fullTime } from './format.ts';
 import { usePolled } from './polled.ts';
 import { Glyph } from './parts/glyph.tsx';
-import { Nothing, Shown } from './parts/notes.tsx';
 import { PageHead } from './parts/page.tsx';
 import { printable } from '../../printable.ts';
 import { AudiencesPage } from './screens/audiences.tsx';

@@ -1,8 +1,10 @@
 import type { ComponentChildren, JSX } from 'preact';
+import type { Freshness } from '../../api/answers/deployment.ts';
 import type { Problem } from '../api.ts';
 import { clockTime } from '../format.ts';
 import { linkId } from '../navigation.ts';
-import type { Polled } from '../polled.ts';
+import { usePolled, type Polled } from '../polled.ts';
+import { Clock } from './data.tsx';
 import { Glyph } from './glyph.tsx';
 
 /** There is nothing yet, and when there would be something. */
@@ -72,5 +74,31 @@ export function Shown<Answer>({
         {children(answer)}
       </div>
     </>
+  );
+}
+
+const checkMs = 2_000;
+
+/** Above each screen: why what it shows may not be true, and what to do. */
+export function Concerns(): JSX.Element {
+  const { answer } = usePolled<Freshness>('/freshness', checkMs);
+  return (
+    <div role="status">
+      {(answer?.concerns ?? []).map(({ kind, since, text, advice }) => (
+        <div class="note note-bad" key={kind}>
+          <Glyph shape="cross" />
+          <p>
+            <strong>{text}</strong>
+            {since === undefined ? null : (
+              <>
+                {' '}
+                This is since <Clock at={since} />.
+              </>
+            )}{' '}
+            {advice}
+          </p>
+        </div>
+      ))}
+    </div>
   );
 }

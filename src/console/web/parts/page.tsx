@@ -61,33 +61,3 @@ export function Section({
     </section>
   );
 }
-
-/** One of a few. */
-export function Choice<const Value extends string>({
-  label,
-  values,
-  chosen,
-  onChoose,
-}: {
-  readonly label: string;
-  readonly values: readonly (readonly [value: Value, text: string])[];
-  readonly chosen: Value;
-  readonly onChoose: (value: Value) => void;
-}): JSX.Element {
-  return (
-    <div class="choice" role="group" aria-label={label}>
-      {values.map(([value, text]) => (
-        <button
-          key={value}
-          type="button"
-          aria-pressed={value === chosen}
-          onClick={() => {
-            onChoose(value);
-          }}
-        >
-          {text}
-        </button>
-      ))}
-    </div>
-  );
-}

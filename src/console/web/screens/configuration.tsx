@@ -6,9 +6,9 @@ import { setQuery, type Place } from '../navigation.ts';
 import { Data, Id, Lines } from '../parts/data.tsx';
 import { Glyph } from '../parts/glyph.tsx';
 import { Nothing, Shown } from '../parts/notes.tsx';
-import { Choice, PageHead, Section } from '../parts/page.tsx';
+import { Choice, SearchField } from '../parts/controls.tsx';
+import { PageHead, Section } from '../parts/page.tsx';
 import { Pager, usePaging } from '../parts/pager.tsx';
-import { SearchField } from '../parts/search-field.tsx';
 import { usePolled } from '../polled.ts';
 
 const rowsAPage = 100;

@@ -11,10 +11,10 @@ import { Glyph } from '../parts/glyph.tsx';
 import { Nothing, Shown } from '../parts/notes.tsx';
 import { PageHead } from '../parts/page.tsx';
 import { Pager, usePaging } from '../parts/pager.tsx';
-import { SearchField } from '../parts/search-field.tsx';
+import { SearchField } from '../parts/controls.tsx';
 import { lookOf, StateBadge } from '../parts/state.tsx';
 import { Table, type Column } from '../parts/table.tsx';
-import { Trend } from '../parts/trend.tsx';
+import { Trend } from '../parts/bars.tsx';
 import { usePolled } from '../polled.ts';
 
 const rowsAPage = 50;

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { DestinationStory, Story } from '../../api/answers/events.ts';
 import { inOwnZone, zone } from '../format.ts';
 import { urlOf } from '../navigation.ts';
-import { Copy } from '../parts/copy.tsx';
+import { Copy } from '../parts/controls.tsx';
 import { Clock, Data, Id, Lines, None, Time } from '../parts/data.tsx';
 import type { Shape } from '../parts/glyph.tsx';
 import { Section } from '../parts/page.tsx';

@@ -4,7 +4,7 @@ import type { Redrive } from '../../api/answers/actions.ts';
 import { post, Problem } from '../api.ts';
 import { counted } from '../format.ts';
 import { Data, Id } from '../parts/data.tsx';
-import { Dialog } from '../parts/dialog.tsx';
+import { Dialog } from '../parts/controls.tsx';
 import { ProblemNote } from '../parts/notes.tsx';
 import { useSession } from '../session.ts';
 import { hasEnded, RunProgress, useRun } from './run-progress.tsx';

@@ -4,7 +4,7 @@ import type { RunRow } from '../../api/answers/actions.ts';
 import { withQuery } from '../api.ts';
 import { count } from '../format.ts';
 import { urlOf } from '../navigation.ts';
-import { Copy } from '../parts/copy.tsx';
+import { Copy } from '../parts/controls.tsx';
 import { Data, Id, Time, Who } from '../parts/data.tsx';
 import { Nothing, Shown } from '../parts/notes.tsx';
 import { PageHead } from '../parts/page.tsx';

@@ -7,7 +7,7 @@ import { encoded } from '../../navigation.ts';
 import { count, milliseconds } from '../../format.ts';
 import { inWords } from '../../parts/answer.tsx';
 import { Data, Id, Lines } from '../../parts/data.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog } from '../../parts/controls.tsx';
 import { ProblemNote } from '../../parts/notes.tsx';
 import { OutcomeBadge } from '../../parts/state.tsx';
 import { useSession } from '../../session.ts';

@@ -2,9 +2,8 @@ import type { ComponentChildren, JSX } from 'preact';
 import type { AttemptRow } from '../../../api/answers/destinations.ts';
 import { absolute, milliseconds } from '../../format.ts';
 import { inWords } from '../../parts/answer.tsx';
-import { Copy } from '../../parts/copy.tsx';
+import { Copy, Dialog } from '../../parts/controls.tsx';
 import { Data, Id, Lines } from '../../parts/data.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
 import { OutcomeBadge } from '../../parts/state.tsx';
 import { useSession } from '../../session.ts';
 

@@ -10,7 +10,7 @@ import { Data, Id, None, Time } from '../../parts/data.tsx';
 import { Nothing, Shown } from '../../parts/notes.tsx';
 import { Section } from '../../parts/page.tsx';
 import { Pager, usePaging } from '../../parts/pager.tsx';
-import { SearchField } from '../../parts/search-field.tsx';
+import { SearchField } from '../../parts/controls.tsx';
 import { Badge, OutcomeBadge } from '../../parts/state.tsx';
 import { Table, type Column } from '../../parts/table.tsx';
 import { usePolled } from '../../polled.ts';

@@ -6,7 +6,7 @@ import type { Page } from '../../../api/answers/shapes.ts';
 import { post, Problem } from '../../api.ts';
 import { encoded } from '../../navigation.ts';
 import { Id, Time, Who } from '../../parts/data.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog } from '../../parts/controls.tsx';
 import { ProblemNote, Shown } from '../../parts/notes.tsx';
 import { usePolled } from '../../polled.ts';
 import { useSession } from '../../session.ts';

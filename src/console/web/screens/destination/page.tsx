@@ -1,18 +1,21 @@
 import type { JSX } from 'preact';
 import type { DestinationDetail } from '../../../api/answers/destinations.ts';
+import type { DeadLetter } from '../../../api/answers/events.ts';
+import type { Page } from '../../../api/answers/shapes.ts';
 import { count, counted, milliseconds, percent, rate, short } from '../../format.ts';
 import { encoded, urlOf } from '../../navigation.ts';
 import { Answer } from '../../parts/answer.tsx';
-import { Copy } from '../../parts/copy.tsx';
+import { Copy } from '../../parts/controls.tsx';
 import { Data, Id, Lines, None, Time } from '../../parts/data.tsx';
-import { Shown } from '../../parts/notes.tsx';
+import { Nothing, Shown } from '../../parts/notes.tsx';
 import { PageHead, Section } from '../../parts/page.tsx';
 import { lookOf, StateBadge } from '../../parts/state.tsx';
+import { Table } from '../../parts/table.tsx';
 import { usePolled } from '../../polled.ts';
-import { useSession, useWords } from '../../session.ts';
+import { mayOpenEvents, useSession, useWords } from '../../session.ts';
+import { letterColumns } from '../letter-kinds.tsx';
 import { Actions } from './actions.tsx';
 import { Attempts } from './attempts.tsx';
-import { Letters } from './letters.tsx';
 import { OverTime } from './over-time.tsx';
 import { Waiting } from './waiting.tsx';
 
@@ -212,4 +215,45 @@ function DeadLetterLink({
   const { role } = useSession();
   if (deadLetters === 0 || role === 'customer') return <>{short(deadLetters)}</>;
   return <a href={urlOf.deadLetters(id)}>{short(deadLetters)}</a>;
+}
+
+const shownLetters = 10;
+
+function Letters({
+  path,
+  destination,
+}: {
+  readonly path: string;
+  readonly destination: string;
+}): JSX.Element {
+  const session = useSession();
+  const words = useWords();
+  const letters = usePolled<Page<DeadLetter>>(`${path}/dead-letters?limit=${shownLetters}`, 10_000);
+  const isCustomer = session.role === 'customer';
+  return (
+    <Section
+      title={words.letters}
+      aside={isCustomer ? undefined : <a href={urlOf.deadLetters(destination)}>See all of them</a>}
+    >
+      <Shown of={letters}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Nothing title="No event of it was given up." />
+          ) : (
+            <Table
+              caption={`${words.letters}, the last ${items.length}`}
+              columns={letterColumns({
+                isLinked: mayOpenEvents(session),
+                hasDestination: false,
+                isForCustomer: isCustomer,
+              })}
+              rows={items}
+              keyOf={({ place }) => place}
+              asCards
+            />
+          )
+        }
+      </Shown>
+    </Section>
+  );
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AttemptRow } from '../../../src/console/api/answers/destinations.ts';
-import { folded } from '../../../src/console/web/screens/destination/folded.ts';
-import { attemptLine } from '../records.ts';
+import type { AttemptRow } from '../../../../../src/console/api/answers/destinations.ts';
+import { folded } from '../../../../../src/console/web/screens/destination/folded.ts';
+import { attemptLine } from '../../../records.ts';
 
 const deferred = (seq: string, cause: string): AttemptRow =>
   ({ ...attemptLine(seq), kind: 'deferred', cause, seq }) as unknown as AttemptRow;
