@@ -277,11 +277,11 @@ const explanations: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     'the endpoint sends its own certificate alone: the intermediate one is missing, or its authority is unknown',
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-    'the endpoint demands a client certificate, and Postrider has none',
+    'the endpoint demands a client certificate; clientCertificate of the webhook gives one',
   'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE':
-    'the endpoint refused the handshake; it may demand a client certificate, and Postrider has none',
+    'the endpoint refused the handshake; it may demand a client certificate, or another one than it gets',
   'ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE':
-    'the endpoint refused the handshake; it may demand a client certificate, and Postrider has none',
+    'the endpoint refused the client certificate, or demands one',
 };
 
 export const addressRefusedCode = 'ERR_ADDRESS_REFUSED';

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { getDomain } from 'tldts';
@@ -22,7 +23,7 @@ import type { Destination, HttpMethod, RetryRules, Webhook } from '../resources/
 import { orderForMsOf } from '../resources/schema/order.ts';
 import { shownUrl } from '../resources/schema/texts.ts';
 import type { AnswerRules } from './outcome.ts';
-import type { OAuth2 } from '../resources/schema/webhook-login.ts';
+import type { ClientCertificate, OAuth2 } from '../resources/schema/webhook-login.ts';
 import { Signer } from './signer.ts';
 
 const fixedHeaders = [
@@ -33,6 +34,11 @@ const fixedHeaders = [
   loopHeader,
   loopMark,
 ];
+
+/** A client certificate, and a text by which it differs from others. */
+export interface TlsIdentity extends ClientCertificate {
+  readonly id: string;
+}
 
 /** One URL of a destination, parsed once for all its requests. */
 export interface PreparedEndpoint {
@@ -57,6 +63,8 @@ export interface PreparedEndpoint {
   readonly timeoutMs: number | undefined;
   /** The credentials for the token that each request carries. */
   readonly oauth2?: OAuth2 | undefined;
+  /** The certificate that its connections show, where the endpoint demands one. */
+  readonly identity?: TlsIdentity | undefined;
 }
 
 /** An event, as far as its URLs depend on it. A `Job` has all of it. */
@@ -164,6 +172,7 @@ function prepareEndpoint(
     answerRules,
     timeoutMs: parseDuration(retry.timeout ?? ''),
     oauth2: webhook.oauth2,
+    identity: webhook.clientCertificate && identityOf(webhook.clientCertificate),
   };
 }
 
@@ -179,6 +188,11 @@ function urlValuesFor(
   if (others.length === 0 || (destination.body !== undefined && type !== 'delete'))
     return urlValues;
   return { ...urlValues, ...urlValuesOf(others, callInBody(envelope, body)) };
+}
+
+function identityOf(shown: ClientCertificate): TlsIdentity {
+  const id = createHash('sha256').update(shown.certificate).digest('base64');
+  return { ...shown, id };
 }
 
 /** The options for names that `URL` has parsed, and that are no addresses. */

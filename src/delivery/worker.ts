@@ -20,6 +20,7 @@ import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
 import { waitAtMost } from '../ops/wait.ts';
+import { exposeClientCertificates } from '../resources/client-certificate.ts';
 import type { Config } from '../resources/config/config.ts';
 import { fenceMs, type DeletionTimes, type Fence } from '../resources/fence/fence.ts';
 import { destinationIdOf } from '../resources/notice-hook.ts';
@@ -144,6 +145,7 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   );
   exposeBudget(metrics, () => budgets.inFlight.share);
   exposeFence(metrics, deps.fence);
+  exposeClientCertificates(metrics, config);
   exposeJournal(metrics, journal);
   config.onChange(({ kind, id }) => {
     if (kind === 'Destination') dedicated.changed(id);

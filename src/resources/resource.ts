@@ -2,7 +2,7 @@ import type { BodyShape } from '../event/body-shape.ts';
 import type { CallType } from '../event/call.ts';
 import type { Filter } from '../event/filter.ts';
 import type { WithUid } from '../event/uid.ts';
-import type { OAuth2 } from './schema/webhook-login.ts';
+import type { ClientCertificate, OAuth2 } from './schema/webhook-login.ts';
 
 /** A source of calls, identified by any of its write keys. */
 export interface Source {
@@ -29,6 +29,7 @@ export interface Webhook {
   readonly method?: HttpMethod;
   /** Each request carries a token, which is fetched with these credentials. */
   readonly oauth2?: OAuth2;
+  readonly clientCertificate?: ClientCertificate;
 }
 
 /** A destination's rules about attempts that fail, in the place of the defaults. */

@@ -18,6 +18,7 @@ import { NoticeEvents } from '../../src/notices/events.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { createMetrics, exposeReady } from '../../src/ops/metrics.ts';
 import type { MetricsRegistry } from '../../src/ops/metrics.ts';
+import { exposeClientCertificates } from '../../src/resources/client-certificate.ts';
 import { exposeConfig } from '../../src/resources/config/config.ts';
 import { exposeState as exposeRouter, RouterMetrics } from '../../src/router/metrics.ts';
 
@@ -56,6 +57,7 @@ export function everyMetric(): MetricsRegistry {
   exposeConfig(metrics, { offset: 0, notFollowed: 0, isFresh: () => true });
   new Throttling(silentLogger).expose(metrics);
   exposeReady(metrics, () => []);
+  exposeClientCertificates(metrics, { destinations: notScraped });
   exposeCertificates(metrics, { expiriesMs: () => [] });
   return metrics;
 }

@@ -57,7 +57,6 @@ export async function testDeployment(): Promise<TestDeployment> {
         rename: false,
         newKey: false,
         endOverlap: false,
-        nowMs: Date.now(),
         ...exampleBounds,
       });
       await writeChanges({ kafka, topology, producer }, changes);

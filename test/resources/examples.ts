@@ -18,6 +18,7 @@ export const otherKeys: SecretKeys = createSecretKeys(Buffer.alloc(32, 2), undef
 
 /** Those of the settings' defaults. */
 export const exampleBounds: ResourceBounds = {
+  nowMs: Date.now(),
   deliveryMaxInFlight: 1_024,
   retryWindowMs: 4 * 3_600_000,
   retryTiersMs: [10_000, 60_000, 300_000, 900_000, 1_800_000, 3_600_000],

@@ -90,7 +90,6 @@ export async function planFrom(context: Context, files: ParsedFile, wishes: Wish
     rename,
     newKey,
     endOverlap,
-    nowMs: systemClock.now(),
     ...boundsOf(settings),
   };
   return planFiles(access, files, options).catch((error: unknown) =>
@@ -133,7 +132,14 @@ export async function warnOfRefusedUrls(context: Context, files: ParsedFile): Pr
 function boundsOf(settings: Settings): ResourceBounds {
   const { deliveryMaxInFlight, retryWindowMs, retryTiersMs, deliveryTimeoutMs } = settings;
   const audienceFilesDir = path.resolve(settings.audienceFilesDir);
-  return { deliveryMaxInFlight, retryWindowMs, retryTiersMs, deliveryTimeoutMs, audienceFilesDir };
+  return {
+    nowMs: systemClock.now(),
+    deliveryMaxInFlight,
+    retryWindowMs,
+    retryTiersMs,
+    deliveryTimeoutMs,
+    audienceFilesDir,
+  };
 }
 
 /** One line each, which is easier to read than one sentence for all. */

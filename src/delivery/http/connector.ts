@@ -2,6 +2,7 @@ import { connect as connectTcp, isIP } from 'node:net';
 import type { LookupFunction, Socket } from 'node:net';
 import { errors } from 'undici';
 import type { buildConnector } from 'undici';
+import { asError } from '../../errors.ts';
 import type { SteadyClock } from '../../ops/clock.ts';
 import { AddressRefusedError } from './address-guard.ts';
 import type { Allowing } from './address-guard.ts';
@@ -9,7 +10,8 @@ import type { Deadlines, Timed } from './deadlines.ts';
 import { guardedLookup, refusal } from './guarded-lookup.ts';
 import { IdleConnections, KeptConnection } from './idle-connections.ts';
 import type { NameResolver } from './name-resolver.ts';
-import { TlsOpener } from './tls.ts';
+import type { TlsIdentity } from '../prepared-destination.ts';
+import { TlsOpener, type ResumingSocket } from './tls.ts';
 import { adjustParser } from './undici-parser.ts';
 
 export interface ConnectorOptions {
@@ -98,13 +100,27 @@ export class Connector {
   }
 
   readonly connect: buildConnector.connector = (target, callback) => {
+    this.#connect(target, callback, undefined);
+  };
+
+  /** @returns what opens connections that show the certificate of `identity`, if there is one */
+  readonly connectAs = (identity: TlsIdentity | undefined): buildConnector.connector =>
+    identity === undefined
+      ? this.connect
+      : (target, callback) => {
+          this.#connect(target, callback, identity);
+        };
+
+  #connect(
+    target: buildConnector.Options,
+    callback: Callback,
+    identity: TlsIdentity | undefined,
+  ): void {
     const { guard, clock } = this.#options;
     const { timeoutMs } = this.caller ?? this.#options;
     const { hostname: host, protocol } = target;
     if (isIP(host) !== 0 && !guard.allows(host)) {
-      process.nextTick(() => {
-        this.#tellUndici(callback, new AddressRefusedError(host), null);
-      });
+      this.#refuse(callback, new AddressRefusedError(host));
       return;
     }
     const isEncrypted = protocol === 'https:';
@@ -117,8 +133,15 @@ export class Connector {
       keepAlive: true,
       keepAliveInitialDelay: probeAfterMs,
     };
-    const origin = `${host}:${tcp.port}`;
-    const encrypted = isEncrypted ? this.#tls.open(tcp, isIP(host) === 0) : undefined;
+    const place = `${host}:${tcp.port}`;
+    const origin = identity === undefined ? place : `${place} as ${identity.id}`;
+    let encrypted: ResumingSocket | undefined;
+    try {
+      encrypted = isEncrypted ? this.#tls.open(tcp, isIP(host) === 0, identity) : undefined;
+    } catch (error) {
+      this.#refuse(callback, asError(error));
+      return;
+    }
     const plain = { ...tcp, highWaterMark: 65_536 };
     const socket = encrypted ?? connectTcp(plain);
     const opening = new Opening(origin, socket, this.caller, callback, this.#ended);
@@ -133,7 +156,13 @@ export class Connector {
     });
     encrypted?.once('secureConnect', opening.isOpen);
     socket.on('error', opening.hasFailed);
-  };
+  }
+
+  #refuse(callback: Callback, error: Error): void {
+    process.nextTick(() => {
+      this.#tellUndici(callback, error, null);
+    });
+  }
 
   close(): void {
     this.#idle.close();
@@ -224,7 +253,9 @@ class Opening implements Timed {
 
   onDeadline(): void {
     this.isLate = true;
-    this.socket.destroy(new errors.ConnectTimeoutError(`no connection to ${this.origin} in time`));
+    this.socket.destroy(
+      new errors.ConnectTimeoutError(`no connection to ${this.origin.replace(/ .*/, '')} in time`),
+    );
   }
 
   #end(error: Error | null): void {

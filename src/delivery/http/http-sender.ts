@@ -57,7 +57,7 @@ export class HttpSender implements Sender, AttemptContext {
       // The attempt has one deadline for everything; undici's timeouts restart with every byte.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: this.connector.connect,
+      connectAs: this.connector.connectAs,
     };
     this.#kept = new OriginConnections({
       ...common,
@@ -112,7 +112,7 @@ export class HttpSender implements Sender, AttemptContext {
     if (authorization !== undefined) headers.push('Authorization', authorization);
     this.connector.caller = attempt;
     connections.dispatch(
-      endpoint.origin,
+      endpoint,
       {
         path,
         method: endpoint.method,

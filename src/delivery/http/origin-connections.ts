@@ -1,5 +1,6 @@
 import { Client } from 'undici';
-import type { Dispatcher } from 'undici';
+import type { buildConnector, Dispatcher } from 'undici';
+import type { PreparedEndpoint, TlsIdentity } from '../prepared-destination.ts';
 
 /** A request that has a connection to itself. */
 export interface Occupant extends Dispatcher.DispatchHandler {
@@ -13,21 +14,30 @@ export interface Occupant extends Dispatcher.DispatchHandler {
   connectionFreed(): void;
 }
 
+/** The part of an endpoint that connections depend on. */
+export type Place = Pick<PreparedEndpoint, 'origin' | 'identity'>;
+
+interface ConnectionOptions extends Omit<Client.Options, 'connect'> {
+  /** Connects as the one whom the certificate names; undefined: without a certificate. */
+  readonly connectAs: (identity: TlsIdentity | undefined) => buildConnector.connector;
+}
+
 /**
  * The connections to each origin that has some: as many as requests are in flight. undici's Pool does the same,
  * but looks through an origin's connections twice for each request, and its Agent through all origins whenever
  * the last connection of one closes.
  */
 export class OriginConnections {
-  readonly #options: Client.Options;
+  readonly #options: ConnectionOptions;
+  /** By origin and identity: a connection shows one certificate, for as long as it lives. */
   readonly #origins = new Map<string, Origin>();
 
-  constructor(options: Client.Options) {
+  constructor(options: ConnectionOptions) {
     this.#options = options;
   }
 
-  dispatch(url: string, request: Dispatcher.DispatchOptions, occupant: Occupant): void {
-    const origin = this.#origins.get(url) ?? this.#add(url);
+  dispatch(place: Place, request: Dispatcher.DispatchOptions, occupant: Occupant): void {
+    const origin = this.#origins.get(keyOf(place)) ?? this.#add(place);
     const connection = origin.free.pop() ?? this.#open(origin);
     connection.dispatch(request, occupant);
   }
@@ -37,32 +47,46 @@ export class OriginConnections {
     await Promise.all(all.map((connection) => connection.destroy()));
   }
 
-  #add(url: string): Origin {
-    const origin: Origin = { url, connections: new Set(), free: [] };
-    this.#origins.set(url, origin);
+  #add(place: Place): Origin {
+    const key = keyOf(place);
+    const { connectAs, ...options } = this.#options;
+    const origin: Origin = {
+      key,
+      url: place.origin,
+      options: { ...options, connect: connectAs(place.identity) },
+      connections: new Set(),
+      free: [],
+    };
+    this.#origins.set(key, origin);
     return origin;
   }
 
   #open(origin: Origin): Connection {
-    const connection = new Connection(origin, this.#options, this.#closed);
+    const connection = new Connection(origin, this.#closed);
     origin.connections.add(connection);
     return connection;
   }
 
   readonly #closed = (connection: Connection): void => {
     const { origin } = connection;
-    const { url, connections, free } = origin;
+    const { key, connections, free } = origin;
     connections.delete(connection);
     // The one that has been idle for longest, which closes first, is at the beginning.
     const place = free.indexOf(connection);
     if (place >= 0) free.splice(place, 1);
     // There may be another one by now: this is called once more when a connection that was given up has closed.
-    if (connections.size === 0 && this.#origins.get(url) === origin) this.#origins.delete(url);
+    if (connections.size === 0 && this.#origins.get(key) === origin) this.#origins.delete(key);
   };
 }
 
+function keyOf({ origin, identity }: Place): string {
+  return identity === undefined ? origin : `${origin} ${identity.id}`;
+}
+
 interface Origin {
+  readonly key: string;
   readonly url: string;
+  readonly options: Client.Options;
   readonly connections: Set<Connection>;
   /** The one that was used last is at the end, and is used next: so the others grow idle, and are closed. */
   readonly free: Connection[];
@@ -77,10 +101,10 @@ class Connection {
   /** The endpoint whose request it was used for last. */
   #servedLast: object | undefined = undefined;
 
-  constructor(origin: Origin, options: Client.Options, onClosed: (connection: Connection) => void) {
+  constructor(origin: Origin, onClosed: (connection: Connection) => void) {
     this.origin = origin;
     this.#onClosed = onClosed;
-    this.#client = new Client(origin.url, options)
+    this.#client = new Client(origin.url, origin.options)
       .on('connect', () => {
         this.#isOpen = true;
       })

@@ -9,6 +9,7 @@ import type {
 } from 'node:tls';
 import { errors } from 'undici';
 import type { SteadyClock } from '../../ops/clock.ts';
+import type { TlsIdentity } from '../prepared-destination.ts';
 import { withoutRoot } from './guarded-lookup.ts';
 import { TlsSessions } from './tls-sessions.ts';
 import type { Validity, Verification } from './tls-sessions.ts';
@@ -35,18 +36,23 @@ export class TlsOpener {
   readonly #clock: SteadyClock;
   readonly #sessions: TlsSessions;
   #context: SecureContext | undefined = undefined;
+  /** The contexts that show a client certificate. */
+  readonly #contexts = new WeakMap<TlsIdentity, SecureContext>();
 
   constructor(clock: SteadyClock) {
     this.#clock = clock;
     this.#sessions = new TlsSessions(clock);
   }
 
-  /** @param isName whether the host is a name, which TLS then asks for */
-  open(target: TlsTarget, isName: boolean): ResumingSocket {
-    this.#context ??= createSecureContext();
+  /**
+   * @param isName whether the host is a name, which TLS then asks for
+   * @param identity the certificate to show, if the server demands one
+   * @throws an error of OpenSSL for an identity that it does not take
+   */
+  open(target: TlsTarget, isName: boolean, identity: TlsIdentity | undefined): ResumingSocket {
     const options = {
       ...target,
-      secureContext: this.#context,
+      secureContext: this.#contextFor(identity),
       // RFC 6066: the server name in TLS has no trailing dot, and is no address.
       ...(isName ? { servername: withoutRoot(target.host) } : {}),
       ALPNProtocols: ['http/1.1'],
@@ -86,6 +92,16 @@ export class TlsOpener {
     socket.once('error', (error: Error) => {
       if (!isOrdinaryEnd(error)) sessions.forget(origin);
     });
+  }
+
+  #contextFor(identity: TlsIdentity | undefined): SecureContext {
+    if (identity === undefined) return (this.#context ??= createSecureContext());
+    const known = this.#contexts.get(identity);
+    if (known !== undefined) return known;
+    const { certificate, privateKey } = identity;
+    const made = createSecureContext({ cert: certificate, key: privateKey });
+    this.#contexts.set(identity, made);
+    return made;
   }
 
   #verificationOf({ shown }: ResumingSocket, address: string): Verification | undefined {

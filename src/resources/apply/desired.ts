@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { certificateProblem } from '../client-certificate.ts';
 import { recordKey } from '../config/stored.ts';
 import { mostInFlight, type Resource } from '../resource.ts';
 import type { Problem } from '../problem.ts';
@@ -23,6 +24,8 @@ export interface DesiredResources {
 
 /** Settings of roles and jobs that bound the content of resources. */
 export interface ResourceBounds extends RetryBounds {
+  /** Certificates have to be valid then. */
+  readonly nowMs: number;
   /** `DELIVERY_MAX_IN_FLIGHT` of the workers, of which a destination may use a part. */
   readonly deliveryMaxInFlight: number;
   /** `AUDIENCE_FILES_DIR` of syncs, an absolute path. */
@@ -49,6 +52,7 @@ export function parseDesired(
     }
     problems.push(...findSealedUrls(parsed.resource, document));
     problems.push(...findRepeatedUrls(parsed.resource, document));
+    problems.push(...findWrongCertificates(parsed.resource, document, bounds));
     problems.push(...findWrongRows(parsed.resource, document, bounds));
     problems.push(...findTooManyInFlight(parsed.resource, document, bounds));
     problems.push(...findRetryBeyond(parsed.resource, document, bounds));
@@ -81,6 +85,21 @@ function findRepeatedUrls(resource: Resource, document: SourceDocument): Problem
     if (first === index) return [];
     const reason = `is the same URL as webhooks[${first}].url; each is posted to once`;
     return [problemAt(document, ['webhooks', index, 'url'], reason)];
+  });
+}
+
+/** Not part of the schema, which also reads stored resources, whose keys are sealed and whose certificates expire. */
+function findWrongCertificates(
+  resource: Resource,
+  document: SourceDocument,
+  { nowMs }: ResourceBounds,
+): Problem[] {
+  if (resource.kind !== 'Destination') return [];
+  return resource.webhooks.flatMap(({ clientCertificate }, index) => {
+    const problem = clientCertificate && certificateProblem(clientCertificate, nowMs);
+    if (problem === undefined) return [];
+    const path = ['webhooks', index, 'clientCertificate', problem.field];
+    return [problemAt(document, path, problem.reason)];
   });
 }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { maskResource, toDocument } from '../config/stored.ts';
+import { certificateInWords } from '../client-certificate.ts';
 import { formatPath } from '../problem.ts';
 import type { Resource, Webhook } from '../resource.ts';
 
@@ -78,10 +79,15 @@ function shownDocument(resource: Resource): object {
   return document;
 }
 
-function shownWebhook({ url, oauth2, ...webhook }: Webhook): object {
-  const shown = { url: withoutQuery(url), ...webhook };
-  if (oauth2 === undefined) return shown;
-  return { ...shown, oauth2: { ...oauth2, tokenUrl: withoutQuery(oauth2.tokenUrl) } };
+function shownWebhook(webhook: Webhook): object {
+  const { url, oauth2, clientCertificate: shown } = webhook;
+  const certificate = shown && certificateInWords(shown.certificate);
+  return {
+    ...webhook,
+    url: withoutQuery(url),
+    ...(oauth2 && { oauth2: { ...oauth2, tokenUrl: withoutQuery(oauth2.tokenUrl) } }),
+    ...(shown && { clientCertificate: { ...shown, certificate } }),
+  };
 }
 
 function withoutQuery(url: string): string {

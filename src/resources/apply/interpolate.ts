@@ -92,7 +92,7 @@ function interpolate(masked: string, { environment, settings }: Variables): Inte
       else if (environment[name] === '')
         reasons.push(`the environment variable ${name} is empty; leave the field out for no value`);
       // A secret's file or an env file ends in one; signed with it, every signature would be wrong.
-      else if (/[\r\n]$/.test(environment[name]))
+      else if (endsInBreak(environment[name]))
         reasons.push(`the environment variable ${name} ends in a line break; remove that`);
       else {
         isFromVariable = true;
@@ -143,8 +143,13 @@ export function putVariables(masked: unknown, variables: Variables): Settled {
   }
 }
 
+/** A text in PEM ends in one by rule, and means the same with it. */
+function endsInBreak(value: string): boolean {
+  return /[\r\n]$/.test(value) && !/-----END [A-Z0-9 ]+-----\s+$/.test(value);
+}
+
 const notSecret =
-  'must not come from a variable, because everybody who reads the configuration sees it; ${NAME} may stand in shared secrets, header values, client secrets, database URLs, the URLs of notice hooks, and those of webhooks with secretUrl: true';
+  'must not come from a variable, because everybody who reads the configuration sees it; ${NAME} may stand in shared secrets, header values, client secrets, client certificates, database URLs, the URLs of notice hooks, and those of webhooks with secretUrl: true';
 const inHost =
   'must not have a variable in its host, which is shown; ${NAME} may be the whole URL, or stand behind the host';
 
@@ -159,6 +164,8 @@ export function misplacedVariables(
     return secret;
   });
   return fromVariables.flatMap(({ path, written }): Issue[] => {
+    // It is no secret, and comes from where its key does.
+    if (path.at(-2) === 'clientCertificate' && path.at(-1) === 'certificate') return [];
     const isUrl = secretFields.get(formatPath(path));
     if (isUrl === undefined) return [{ path, reason: notSecret }];
     return isUrl && !knowsItsHost.test(written) ? [{ path, reason: inHost }] : [];

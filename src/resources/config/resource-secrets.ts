@@ -16,7 +16,7 @@ export type MapSecret = (secret: string, place: SecretPlace, shown: string) => s
 
 /**
  * The resource with every secret replaced: the shared secret and former ones, header values, which often carry tokens,
- * client secrets of OAuth 2, the connection URLs of databases, which hold passwords, and the URLs of notice hooks and of destinations with
+ * client secrets of OAuth 2, private keys of client certificates, the connection URLs of databases, which hold passwords, and the URLs of notice hooks and of destinations with
  * `secretUrl`, which are often all that keeps others from posting there.
  */
 export function mapSecrets(resource: Resource, map: MapSecret): Resource {
@@ -91,17 +91,27 @@ function mapFormerSecrets(
 /** @param path of the webhook, in the resource */
 function mapLogin(
   { kind, id }: Destination,
-  { oauth2 }: Webhook,
+  { oauth2, clientCertificate }: Webhook,
   path: readonly PropertyKey[],
   map: MapSecret,
-): Pick<Webhook, 'oauth2'> {
-  if (oauth2 === undefined) return {};
-  const { tokenUrl, clientId, clientSecret } = oauth2;
-  // Bound to where it is sent, so that nobody with write access to the topic can have it sent elsewhere.
-  const boundTo = ['oauth2', tokenUrl, clientId];
-  const place = { kind, id, path: formatPath([...path, 'oauth2', 'clientSecret']), boundTo };
-  const mapped = map(clientSecret, place, secretMask);
-  return { oauth2: Object.freeze({ ...oauth2, clientSecret: mapped }) };
+): Pick<Webhook, 'oauth2' | 'clientCertificate'> {
+  const mapAt = (secret: string, fields: readonly string[], boundTo: readonly string[]): string =>
+    map(secret, { kind, id, path: formatPath([...path, ...fields]), boundTo }, secretMask);
+  const mapped: { -readonly [Field in 'oauth2' | 'clientCertificate']?: Webhook[Field] } = {};
+  if (oauth2 !== undefined) {
+    const { tokenUrl, clientId, clientSecret } = oauth2;
+    // Bound to where it is sent, so that nobody with write access to the topic can have it sent elsewhere.
+    const boundTo = ['oauth2', tokenUrl, clientId];
+    const secret = mapAt(clientSecret, ['oauth2', 'clientSecret'], boundTo);
+    mapped.oauth2 = Object.freeze({ ...oauth2, clientSecret: secret });
+  }
+  if (clientCertificate !== undefined) {
+    const { certificate, privateKey } = clientCertificate;
+    const boundTo = ['clientCertificate', certificate];
+    const key = mapAt(privateKey, ['clientCertificate', 'privateKey'], boundTo);
+    mapped.clientCertificate = Object.freeze({ certificate, privateKey: key });
+  }
+  return mapped;
 }
 
 /** @param path of the webhook, in the resource */

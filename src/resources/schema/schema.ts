@@ -35,7 +35,7 @@ import {
   secret,
   type Issue,
 } from './schema-parts.ts';
-import { fieldsOfLogin, loginFields, refuseTwoLogins } from './webhook-login.ts';
+import { fieldsOfLogin, loginFields, refuseUselessLogin } from './webhook-login.ts';
 
 export type ParsedResource =
   { readonly resource: Resource } | { readonly issues: readonly Issue[] };
@@ -133,7 +133,10 @@ const destination = z.strictObject({
   sharedSecret: z.exactOptional(secret),
   signature: z.exactOptional(z.enum(['segment', 'standard', 'both'])),
   secretOverlap: z.exactOptional(secretOverlap),
-  webhooks: z.array(webhook.superRefine(refuseTwoLogins)).min(1, webhookCount).max(5, webhookCount),
+  webhooks: z
+    .array(webhook.superRefine(refuseUselessLogin))
+    .min(1, webhookCount)
+    .max(5, webhookCount),
   secretUrl: z.exactOptional(z.boolean()),
   events: z.exactOptional(notEmpty(distinct(z.enum(callTypes)))),
   eventNames: z.exactOptional(notEmpty(distinct(z.string()))),

@@ -48,8 +48,8 @@ function apply(
     rename: false,
     newKey: false,
     endOverlap: false,
-    nowMs: 0,
     ...exampleBounds,
+    nowMs: 0,
     identityOf: () => ({}),
     records: new Map(),
   };

@@ -144,7 +144,7 @@ test('an unknown field is refused with the ones that are allowed there', () => {
   );
   assert.equal(
     onlyIssue({ webhooks: [{ ...webhook, secret: 'x' }] }),
-    'webhooks[0].secret: is not a known field; allowed: url, headers, method, oauth2',
+    'webhooks[0].secret: is not a known field; allowed: url, headers, method, oauth2, clientCertificate',
   );
 });
 
@@ -160,7 +160,7 @@ test('a misspelt field is told with the right one, which is not also told to be 
   );
   assert.equal(
     onlyIssue({ webhooks: [{ uri: 'https://crm.example.com' }] }),
-    'webhooks[0].uri: is not a known field; did you mean url? Allowed: url, headers, method, oauth2',
+    'webhooks[0].uri: is not a known field; did you mean url? Allowed: url, headers, method, oauth2, clientCertificate',
   );
   assert.match(onlyIssue({ events: ['trak'] }), /must be one of .*; did you mean track\?$/);
   assert.match(
