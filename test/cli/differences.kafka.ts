@@ -124,3 +124,39 @@ test('a source that is neither in the files nor stored is a mistake, and nothing
   assert.deepEqual([code, stdout], [1, '']);
   assert.match(stderr, /^standard input:1: sources\[0\]: source web does not exist\n/);
 });
+
+interface Shown {
+  readonly changes: readonly { readonly id: string; readonly last?: readonly object[] }[];
+}
+
+test('the last calls of a source are counted that a changed filter would treat differently, and previewed', async () => {
+  const calls = Array.from({ length: 12 }, (_, total) => ({
+    type: 'track',
+    event: 'Order',
+    userId: `u${total}`,
+    messageId: `m${total}`,
+    properties: { total },
+  }));
+  const stdin = calls.map((call) => JSON.stringify(call)).join('\n');
+  assert.equal((await postrider.run(['produce', '--source', 'shop'], { stdin })).code, 0);
+  const filtered = { ...crm, filter: { 'properties.total': { gte: 9 } } };
+  const { code, stdout } = await run(['diff', '--last', '10'], [filtered]);
+  assert.equal(code, 3);
+  assert.match(stdout, /^ {2}of the last 10 calls of shop, \d fewer would be sent$/m);
+  const json = await run(['diff', '--last', '100', '-o', 'json'], [filtered]);
+  const [change] = (JSON.parse(json.stdout) as Shown).changes;
+  const last = { source: 'shop', calls: 12, more: 0, fewer: 9, otherBody: 0 };
+  assert.deepEqual(change?.last, [last]);
+
+  const args = ['preview', '--last', '100', '--source', 'shop'];
+  const stored = await postrider.run([...args, '-o', 'json']);
+  const sent = (text: string): number =>
+    (JSON.parse(text) as { destinations: { sent: boolean }[] }[]).filter(
+      ({ destinations }) => destinations[0]?.sent === true,
+    ).length;
+  assert.deepEqual([stored.code, sent(stored.stdout)], [0, 12], stored.stderr);
+  const changed = JSON.stringify([filtered]);
+  const files = await postrider.run([...args, '-f', '-', '-o', 'json'], { stdin: changed });
+  assert.deepEqual([files.code, sent(files.stdout)], [0, 3], files.stderr);
+  assert.doesNotMatch(stored.stdout + files.stdout, /zq-old-(?:secret|header)/);
+});

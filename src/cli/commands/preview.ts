@@ -1,7 +1,6 @@
 import { Argument, Option, type Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
 import { callsInFile } from '../../explain/preview/calls-in-file.ts';
-import { lastCallsInKafka } from '../../explain/preview/last-calls.ts';
 import { presentPreview } from '../../explain/preview/present.ts';
 import {
   Preview,
@@ -19,9 +18,8 @@ import {
   type StoredResources,
 } from '../../resources/config/stored-resources.ts';
 import type { Destination, Source } from '../../resources/resource.ts';
-import { openSchemas } from '../../schemas/open-schemas.ts';
-import { registryAccess } from '../connect/connection.ts';
 import type { Context } from '../context.ts';
+import { readLastCalls } from '../resources/last-calls.ts';
 import { checkFirst, load } from '../resources/plan-files.ts';
 import { openInput, unreadableInput } from '../terminal/input.ts';
 import { parseLast, present, withOutput, type OutputOptions } from '../terminal/output.ts';
@@ -161,16 +159,9 @@ async function readFile(context: Context, file: string): Promise<readonly Placed
 async function readLast(
   context: Context,
   { sources }: Resources,
-  sourceId: string,
+  id: string,
   count: number,
 ): Promise<readonly PlacedCall[]> {
-  const { settings, credentials, kafka } = context;
-  const keys = new Set(sources.find(({ id }) => id === sourceId)?.writeKeys ?? []);
-  const schemas = await openSchemas(registryAccess(settings, credentials), systemClock);
-  return lastCallsInKafka(
-    { kafka, topology: await context.topology(), schemas },
-    ({ audience, writeKey }) =>
-      audience === undefined ? keys.has(writeKey) : audience.sourceId === sourceId,
-    count,
-  );
+  const writeKeys = sources.find((source) => source.id === id)?.writeKeys ?? [];
+  return readLastCalls(context, { id, writeKeys }, count);
 }

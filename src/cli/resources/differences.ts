@@ -1,5 +1,7 @@
 import { printableJson } from '../../printable.ts';
 import { PostriderError } from '../../errors.ts';
+import type { Treated } from '../../explain/preview/compare.ts';
+import type { Plan } from '../../resources/apply/apply.ts';
 import type { ParsedFile } from '../../resources/apply/document.ts';
 import type { FieldChange } from '../../resources/apply/field-changes.ts';
 import { formatChange, type Change } from '../../resources/apply/plan.ts';
@@ -8,6 +10,11 @@ import { present, type OutputOptions } from '../terminal/output.ts';
 import { planFrom, type FileOptions } from './plan-files.ts';
 import { noteWaiting } from './removal.ts';
 
+export interface DiffOptions extends FileOptions {
+  /** The number of newest calls of each source to compare with. */
+  readonly last?: number;
+}
+
 /**
  * Shows the changes that applying the files would make, each field before and after.
  * @throws PostriderError `resources-differ` if anything would change
@@ -15,7 +22,7 @@ import { noteWaiting } from './removal.ts';
 export async function showDifferences(
   context: Context,
   files: ParsedFile,
-  options: FileOptions,
+  options: DiffOptions,
 ): Promise<void> {
   const { changes, stored } = await planFrom(context, files, options);
   const differing = changes.filter(({ action }) => action !== 'unchanged');
@@ -24,7 +31,13 @@ export async function showDifferences(
     stored,
     differing.filter(({ action }) => action === 'delete'),
   );
-  printChanges(context, options, { isCompared: true, changes: differing }, explainChange);
+  const treated =
+    options.last === undefined
+      ? undefined
+      : await treatedBy(context, { changes: differing, stored }, options.last);
+  printChanges(context, options, { isCompared: true, changes: differing, treated }, (change) =>
+    [explainChange(change), ...(treated?.get(change) ?? []).map(treatedLine)].join('\n'),
+  );
   if (differing.length > 0)
     throw new PostriderError(
       'resources-differ',
@@ -33,22 +46,37 @@ export async function showDifferences(
   context.note('nothing would change');
 }
 
+/** Few who compare files want that, and the router's code takes a while to load. */
+async function treatedBy(
+  context: Context,
+  plan: Plan,
+  count: number,
+): Promise<ReadonlyMap<Change, readonly Treated[]>> {
+  const { compareLastCalls } = await import('./last-calls.ts');
+  return compareLastCalls(context, plan, count);
+}
+
 export interface Outcome {
   /** False: the files were only checked, because the stored resources are not known. */
   readonly isCompared: boolean;
   readonly changes: readonly Change[];
+  /** What changed destinations would do to the last calls. */
+  readonly treated?: ReadonlyMap<Change, readonly Treated[]> | undefined;
 }
 
 /** @param textOf a change, for people; undefined: they need not see it */
 export function printChanges(
   context: Context,
   { output }: OutputOptions,
-  { isCompared, changes }: Outcome,
+  { isCompared, changes, treated }: Outcome,
   textOf: (change: Change) => string | undefined,
 ): void {
   const answer = present(
     output,
-    () => ({ compared: isCompared, changes: changes.map(dataOf) }),
+    () => ({
+      compared: isCompared,
+      changes: changes.map((change) => dataOf(change, treated?.get(change))),
+    }),
     () => changes.flatMap((change) => textOf(change) ?? []).join('\n'),
   );
   if (answer !== '') context.print(answer);
@@ -70,8 +98,27 @@ function valueText(value: unknown): string {
   return value === undefined ? 'not set' : printableJson(value, 0);
 }
 
-function dataOf({ action, kind, id, fields, note: noted }: Change): object {
-  return { action, kind, id, fields: fields.map(fieldData), note: noted ?? null };
+/** For example `  of the last 1,000 calls of shop, 12 more and 40 fewer would be sent`. */
+function treatedLine({ source, calls, more, fewer, otherBody }: Treated): string {
+  const inText = (count: number): string => count.toLocaleString('en');
+  const sent = [
+    more === 0 ? undefined : `${inText(more)} more`,
+    fewer === 0 ? undefined : `${inText(fewer)} fewer`,
+  ].filter((part) => part !== undefined);
+  const parts = [
+    sent.length === 0 ? undefined : `${sent.join(' and ')} would be sent`,
+    otherBody === 0 ? undefined : `${inText(otherBody)} would have another body`,
+  ].filter((part) => part !== undefined);
+  const what = parts.length === 0 ? 'none would be treated differently' : parts.join(', ');
+  return `  of the last ${inText(calls)} calls of ${source}, ${what}`;
+}
+
+function dataOf(
+  { action, kind, id, fields, note: noted }: Change,
+  treated: readonly Treated[] | undefined,
+): object {
+  const last = treated === undefined ? {} : { last: treated };
+  return { action, kind, id, fields: fields.map(fieldData), note: noted ?? null, ...last };
 }
 
 function fieldData({ path, values, isSecret }: FieldChange): object {

@@ -9,7 +9,7 @@ import type { OutgoingRecord } from '../../kafka/record.ts';
 import { ConfigIndex } from '../../resources/config/config-index.ts';
 import type { Destination, Source } from '../../resources/resource.ts';
 import { unknownSource, type ReadCall } from '../../router/read-call.ts';
-import type { Routes } from '../../router/route-call.ts';
+import type { DeliveryTopics, Routes } from '../../router/route-call.ts';
 import { tellUnwanted, unmetBy, type Unwanted } from '../../router/unwanted.ts';
 import { routesOf } from '../rulings.ts';
 
@@ -69,7 +69,7 @@ export class Preview {
 
   constructor({ sources, destinations, sourceId, destinationId }: PreviewOptions) {
     for (const each of [...sources, ...destinations]) this.#index.put(each);
-    this.#routes = routesOf(this.#index, topics);
+    this.#routes = routesOf(this.#index, noTopics);
     this.#sourceId = sourceId;
     const [only, ...others] = sourceIdsOf({ sources, destinations });
     this.#onlySourceId = others.length === 0 ? only : undefined;
@@ -150,7 +150,10 @@ function notSent(
 }
 
 /** Topics that nothing is written to. */
-const topics = { shared: 'delivery', dedicated: (id: string): string => `delivery.${id}` };
+export const noTopics: DeliveryTopics = {
+  shared: 'delivery',
+  dedicated: (id: string): string => `delivery.${id}`,
+};
 
 function namesSource({ audience, writeKey }: ReadCall): boolean {
   return audience !== undefined || writeKey !== '';
@@ -172,7 +175,7 @@ export function sourceIdsOf({
 }
 
 /** The parts of a record that a worker reads. */
-export function eventOf({ value, headers = {} }: OutgoingRecord): RoutedEvent {
+function eventOf({ value, headers = {} }: OutgoingRecord): RoutedEvent {
   const envelope = decodeEnvelope(Buffer.from(headers[envelopeHeader] ?? ''));
   if (envelope === undefined) throw new Error('the router wrote no envelope');
   return { envelope, body: Buffer.from(value ?? '') };
