@@ -159,8 +159,9 @@ export class Disposal {
 
   #defer(job: Job, { plan, cause }: PutOff): void {
     this.#events.deferred(job, cause, plan);
-    // Under a rate limit, each event has its own turn.
-    if (cause === 'rate-limit') this.#putOff(job, job.envelope.attempts, plan);
+    // Under a rate limit, each event has its own turn; in a line, the next one waits for the copy.
+    if (cause === 'rate-limit' || job.line !== undefined)
+      this.#putOff(job, job.envelope.attempts, plan);
     else this.#bundler.add(job, plan);
   }
 
@@ -271,7 +272,9 @@ export class Disposal {
     // Headers of its own, which have room for more, tell of the answer.
     const header = encodeEnvelope({ ...envelope, lastAnswer: undefined });
     const why = { reason, detail, answer: outcome?.answer };
-    this.#deadLetter(job.record, job.claim, header, envelope, why);
+    this.#deadLetter(job.record, job.claim, header, envelope, why, () => {
+      job.copied();
+    });
   }
 
   /** Ends a record whose header cannot be read, by this worker or by anybody. */
@@ -343,7 +346,7 @@ export class Disposal {
    * records, may refuse one.
    */
   #copied(job: Job, refused: PostriderError | undefined, attempts: number): void {
-    if (refused === undefined) job.record.finish();
+    if (refused === undefined) job.copied();
     else this.#giveUp(job, { reason: 'record-refused', detail: refused.message, attempts });
   }
 
@@ -391,6 +394,9 @@ export class Disposal {
     header: HeaderValue | undefined,
     envelope: Envelope | undefined,
     { reason, detail, answer }: Why,
+    written: () => void = () => {
+      record.finish();
+    },
   ): void {
     if (claim.lost || this.#closed) return;
     this.#events.deadLettered(record, envelope, { reason, detail });
@@ -412,7 +418,7 @@ export class Disposal {
     };
     this.#write(copy, (refused) => {
       if (refused === undefined) {
-        record.finish();
+        written();
         return;
       }
       // The record was neither delivered nor copied, so its offset must not be committed. Nothing more is

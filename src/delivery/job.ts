@@ -53,6 +53,8 @@ export function releaseRevoked<T extends Pick<Job, 'claim' | 'record'>>(
 /** The owner of a job: a lane. */
 export interface JobKeeper {
   settled(job: Job, outcome: Outcome, endpointIndex: number, tookMs: number): void;
+  /** The job's copy is acknowledged. */
+  copied(job: Job): void;
 }
 
 /**
@@ -151,6 +153,12 @@ export class Job implements Sending {
   startOver(): void {
     this.over = false;
     this.outcome = undefined;
+  }
+
+  /** Its copy is acknowledged. */
+  copied(): void {
+    this.record.finish();
+    this.keeper?.copied(this);
   }
 
   /** Leaves its room in the window of its partition to others. */

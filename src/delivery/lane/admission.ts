@@ -154,6 +154,7 @@ export class Admission {
       if (verdict.kind === 'put-off' && verdict.cause === 'rate-limit')
         rate.reserve(prospects.rateTurnMs);
       context.disposal.carryOut(job, verdict);
+      if (job.line !== undefined) waiting.keepPlace(job);
       return;
     }
     if (verdict.kind === 'hurry') job.urgent = true;

@@ -16,7 +16,7 @@ import type { Outcome, Retryable } from '../outcome.ts';
 import { PreparedDestination } from '../prepared-destination.ts';
 import { circumstances, within, type Circumstances, type RetryPolicy } from '../retry-policy.ts';
 import { decide, isEnding } from '../verdict.ts';
-import type { Happened, Over } from '../verdict.ts';
+import type { Ending, Happened, Over } from '../verdict.ts';
 import type { SlotTaker } from './slot-pool.ts';
 import { lookAtLines, placeInLine, replaceInLine, stand } from './user-line.ts';
 import { WaitingJobs } from './waiting-jobs.ts';
@@ -162,7 +162,7 @@ export class Lane implements SlotTaker {
     endpoint.ended(job, outcome);
     job.pending -= 1;
     if (job.over) {
-      if (job.line !== undefined) this.#nextOfUser(job);
+      if (job.line !== undefined && job.pending === 0) this.waiting.release(job);
       // Other jobs may wait for this URL.
       this.#pump();
       return;
@@ -171,6 +171,12 @@ export class Lane implements SlotTaker {
     if (job.outcome === outcome) job.outcomeUrl = endpoint.prepared.publicUrl;
     if (outcome.kind !== 'delivered' && job.pending > 0) return;
     this.#end(job, job.outcome);
+    this.#pump();
+  }
+
+  copied(job: Job): void {
+    if (job.line === undefined) return;
+    this.waiting.release(job);
     this.#pump();
   }
 
@@ -350,7 +356,6 @@ export class Lane implements SlotTaker {
     const { turn } = this.#slots;
     let job = this.waiting.next(turn);
     while (job !== undefined && !this.#mayStart(job)) {
-      this.waiting.release(job);
       // A lane that is held lets out urgent jobs only, and this may have been the last of them.
       job = this.#wantsSlot() ? this.waiting.next(turn) : undefined;
     }
@@ -364,7 +369,10 @@ export class Lane implements SlotTaker {
     const lacking = this.#prepared.findUrls(job);
     if (job.deadlineMs === undefined && fencedBy === undefined && lacking === undefined)
       return true;
-    return !this.#settle(job, { kind: 'turn', fencedBy, lacking });
+    const verdict = decide(job, { kind: 'turn', fencedBy, lacking }, this.circumstances);
+    if (!isEnding(verdict)) return true;
+    this.#ended(job, verdict);
+    return false;
   }
 
   #start(job: Job): void {
@@ -384,11 +392,10 @@ export class Lane implements SlotTaker {
     job.over = true;
     this.#slots.ended(job.isRetry);
     if (job.line !== undefined) job.line = placeInLine(job, this.#prepared.orderForMs);
-    const verdict = decide(job, { kind: 'attempted', outcome }, circumstances(this.#context));
+    const verdict = decide(job, { kind: 'attempted', outcome }, this.circumstances);
     if (isEnding(verdict)) {
-      this.#context.disposal.carryOut(job, verdict);
+      this.#ended(job, verdict);
       this.#attempted(job, outcome);
-      this.#nextOfUser(job);
     } else if (verdict.kind === 'stand' && job.line !== undefined) {
       this.#attempted(job, outcome);
       stand(job, job.line, verdict, this.#context);
@@ -413,9 +420,14 @@ export class Lane implements SlotTaker {
       this.#holdFor(outcome);
   }
 
-  /** The job has ended. With strict order, the next one of its user waits for its requests to further URLs, too. */
-  #nextOfUser(job: Job): void {
-    if (job.line === undefined || job.pending === 0) this.waiting.release(job);
+  /**
+   * The next job of its user may go. With strict order, it waits for the job's copy: without one, the next owner of the
+   * partition would try the job again. It waits for requests to further URLs, too.
+   */
+  #ended(job: Job, ending: Ending): void {
+    const isCopied = ending.kind !== 'finish' && ending.kind !== 'drop';
+    this.#context.disposal.carryOut(job, ending);
+    if (job.line === undefined || (job.pending === 0 && !isCopied)) this.waiting.release(job);
   }
 
   /**

@@ -100,6 +100,11 @@ export class WaitingJobs {
     this.#standing.add(job);
   }
 
+  /** A job has ended, and others of its user still wait for its copy. */
+  keepPlace(job: Job): void {
+    this.#users.keepPlace(job);
+  }
+
   /** Jobs wait for their next attempt in their place. */
   get areSomeStanding(): boolean {
     return this.#standing.size > 0;
@@ -223,6 +228,12 @@ class UserOrder {
     this.#followers += 1;
     this.#longest = Math.max(this.#longest, first.followers.length);
     return false;
+  }
+
+  /** The job is its user's first, unless another one is. */
+  keepPlace(job: Job): void {
+    const { user } = job;
+    if (user !== undefined && this.#first.get(user) === undefined) this.#first.add(user, job);
   }
 
   /** The number of its user's jobs that go before a job that comes now. */
