@@ -9,6 +9,7 @@ export type ErrorCode =
   | 'resources-differ'
   | 'broker-unavailable'
   | 'record-refused'
+  | 'part-missing'
   | 'unwritable'
   | 'accounts-differ'
   | 'not-delivered'
@@ -36,6 +37,7 @@ const table: Readonly<Record<ErrorCode, { readonly retry: boolean; readonly exit
   'resources-differ': { retry: false, exitCode: 3 },
   'broker-unavailable': { retry: false, exitCode: 1 },
   'record-refused': { retry: false, exitCode: 1 },
+  'part-missing': { retry: false, exitCode: 1 },
   unwritable: { retry: true, exitCode: 1 },
   'accounts-differ': { retry: false, exitCode: 1 },
   'not-delivered': { retry: false, exitCode: 1 },

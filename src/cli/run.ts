@@ -18,13 +18,23 @@ export async function run(args: readonly string[], context: Context): Promise<nu
   } catch (error) {
     // Commander has printed it.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    const cause = asError(error);
+    const cause = explained(asError(error));
     const isVerbose = program.opts<{ verbose?: true }>().verbose === true;
     context.terminal.stderr.write(
       `postrider: ${isVerbose ? stackOf(cause) : oneLine(cause.message)}\n`,
     );
     return cause instanceof PostriderError ? cause.exitCode : 1;
   }
+}
+
+/** Few commands load the optional packages, which an installation may lack. */
+function explained(error: Error): Error {
+  const { code } = error as NodeJS.ErrnoException;
+  const [, name] =
+    /^Cannot find (?:package|module) '((?:@[\w.-]+\/)?\w[\w.-]*)/.exec(error.message) ?? [];
+  if (name === undefined || code?.endsWith('MODULE_NOT_FOUND') !== true) return error;
+  const message = `this needs the package ${name}, which is optional and not installed; run npm install ${name}`;
+  return new PostriderError('part-missing', message, { cause: error });
 }
 
 export function stackOf({ name, message, stack = '' }: Error): string {

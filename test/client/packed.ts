@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { findProgram, programs } from '../harness/programs.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const modules = join(root, 'node_modules');
@@ -80,12 +81,13 @@ export async function tool(path: string, args: readonly string[], cwd: string): 
   }
 }
 
-/** This Node.js, and any other that the path leads to. */
+/** This Node.js, any other that the path leads to, and those that checks have installed. */
 export async function nodes(): Promise<string[]> {
   const folders = (process.env['PATH'] ?? '').split(delimiter);
   const candidates = folders
     .filter((each) => !each.includes('node_modules'))
-    .map((each) => join(each, 'node'));
+    .map((each) => join(each, 'node'))
+    .concat(findProgram(programs.node22) ?? []);
   const found = new Map([[process.version, process.execPath]]);
   for (const candidate of candidates) {
     const answer = await run(candidate, ['-v']).catch(() => undefined);

@@ -25,7 +25,8 @@ type ProgramName =
   | 'hadolint'
   | 'prometheus'
   | 'promtool'
-  | 'chromium';
+  | 'chromium'
+  | 'node22';
 
 export const programs: Readonly<Record<ProgramName, Program>> = {
   kustomize: goProgram('kustomize', 'sigs.k8s.io/kustomize/kustomize/v5@v5.7.1'),
@@ -60,6 +61,7 @@ export const programs: Readonly<Record<ProgramName, Program>> = {
   prometheus: debianProgram('prometheus', 'prometheus'),
   promtool: debianProgram('promtool', 'prometheus'),
   chromium: debianProgram('chromium', 'chromium'),
+  node22: nodeRelease(22),
 };
 
 function goProgram(name: string, module: string): Program {
@@ -82,6 +84,16 @@ function pythonFolder(to: string, program: string, requirements: string): Progra
 function debianProgram(name: string, of: string): Program {
   const install = `apt-get update -q && apt-get install -q -y --no-install-recommends ${of}`;
   return { name, install };
+}
+
+/** Another release of Node.js, for what packages must run on. */
+function nodeRelease(major: number): Program {
+  const folder = `node-${major}`;
+  const name = `node-${process.platform}-${process.arch}`;
+  return {
+    name: `${folder}/node_modules/${name}/bin/node`,
+    install: `npm install --silent --no-package-lock --prefix ~/.cache/postrider/${folder} ${name}@${major}`,
+  };
 }
 
 /** Files of a Go module. `to`: a folder of the cache. */
