@@ -60,7 +60,7 @@ export interface Outcome {
   /** False: the files were only checked, because the stored resources are not known. */
   readonly isCompared: boolean;
   readonly changes: readonly Change[];
-  /** What changed destinations would do to the last calls. */
+  /** The way in which changed destinations would treat the last calls. */
   readonly treated?: ReadonlyMap<Change, readonly Treated[]> | undefined;
 }
 

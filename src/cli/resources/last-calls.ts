@@ -27,7 +27,7 @@ export async function readLastCalls(
 }
 
 /**
- * How each changed destination would have treated the newest calls of its sources.
+ * Compares how each changed destination would have treated the newest calls of its sources.
  * @param count of calls of each source
  */
 export async function compareLastCalls(

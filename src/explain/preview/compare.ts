@@ -4,12 +4,12 @@ import type { ReadCall } from '../../router/read-call.ts';
 import { routesOf } from '../rulings.ts';
 import { noTopics } from './preview.ts';
 
-/** How many calls of a source a changed destination treats differently. */
+/** The numbers of calls of a source that a changed destination treats differently. */
 export interface Treated {
   readonly source: string;
   /** The calls that were looked at. */
   readonly calls: number;
-  /** Of these: sent by the new version only, by the former only, and by both with different bodies. */
+  /** Calls that are sent by the new version only, by the former only, and by both with different bodies. */
   readonly more: number;
   readonly fewer: number;
   readonly otherBody: number;
