@@ -11,8 +11,8 @@ interface HttpTransportOptions {
 }
 
 /**
- * The time for which answers that are not the gateway's are put up with, after a delivery: a proxy is deployed, or set up anew,
- * within seconds.
+ * The time for which answers that are not the gateway's are put up with, after a delivery: a proxy is deployed, or set
+ * up anew, within seconds.
  */
 const strangerPatienceMs = 60_000;
 

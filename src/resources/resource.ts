@@ -32,7 +32,7 @@ export interface Webhook {
   readonly clientCertificate?: ClientCertificate;
 }
 
-/** A destination's rules about attempts that fail, in the place of the defaults. */
+/** A destination's own rules for attempts that fail, in the place of the defaults. */
 export interface RetryRules {
   /** Statuses from 400 to 599 that are tried again. */
   readonly on?: readonly number[];

@@ -106,7 +106,7 @@ function describe({ publicUrl, outcome, tookMs }: TestAnswer): string {
   return `${publicUrl}  not delivered ${took}: ${outcome.detail}${patience} (${end})${said}`;
 }
 
-/** The rule that decided about an answer; null: there was none. */
+/** The rule that decided about the answer; null: there was no answer. */
 function ruleOf({ status, rule }: Failed): AnswerRule | 'default' | null {
   return status === undefined ? null : (rule ?? 'default');
 }
