@@ -53,7 +53,7 @@ export class WritingCluster implements ProducerCluster {
   protected readonly number: number;
   #brokers = new Map<number, BrokerAddress>();
   readonly #metadata = new LatestMetadata();
-  /** In which turn a broker was asked last what any broker may be asked, by its node id. */
+  /** In which turn a broker was asked last what any broker may be asked, or left a write unanswered, by its node id. */
   readonly #turns = new Map<number, number>();
   #turn = 0;
   #nextSeed = 0;
@@ -118,10 +118,16 @@ export class WritingCluster implements ProducerCluster {
   async produce(nodeId: number, request: ProduceRequest): Promise<readonly ProducedPartition[]> {
     const timeoutMs = request.timeoutMs + graceMs;
     const exchange = produceExchange(request);
-    const { partitions } = await this.over(nodeId, this.own, (connection) =>
-      connection.send(exchange, timeoutMs),
-    );
-    return partitions;
+    try {
+      const answer = await this.over(nodeId, this.own, (connection) =>
+        connection.send(exchange, timeoutMs),
+      );
+      return answer.partitions;
+    } catch (error) {
+      // One that hangs would let the question who leads wait for as long as it may, so others are asked before it.
+      this.#hadItsTurn(nodeId);
+      throw error;
+    }
   }
 
   async initProducerId(): Promise<ProducerIdentity> {
@@ -141,7 +147,7 @@ export class WritingCluster implements ProducerCluster {
   ): Promise<T> {
     let failure: unknown;
     for (const nodeId of nodeIds) {
-      this.#turns.set(nodeId, (this.#turn += 1));
+      this.#hadItsTurn(nodeId);
       try {
         return await this.over(nodeId, this.questions, ask);
       } catch (error) {
@@ -151,6 +157,10 @@ export class WritingCluster implements ProducerCluster {
       }
     }
     throw failure;
+  }
+
+  #hadItsTurn(nodeId: number): void {
+    this.#turns.set(nodeId, (this.#turn += 1));
   }
 
   /** The brokers that are connected come first, then those that are known, then those from the settings. */

@@ -100,9 +100,15 @@ export abstract class MemoryCluster implements Cluster {
   }
 
   async produce(nodeId: number, request: ProduceRequest): Promise<readonly ProducedPartition[]> {
-    return this.ask({ api: 'Produce', nodeId, request }, request.timeoutMs + graceMs, () =>
-      this.#brokers.produce(nodeId, request),
-    );
+    try {
+      return await this.ask({ api: 'Produce', nodeId, request }, request.timeoutMs + graceMs, () =>
+        this.#brokers.produce(nodeId, request),
+      );
+    } catch (error) {
+      // As the real one: others are asked before it who leads.
+      this.#turns.set(nodeId, (this.#turn += 1));
+      throw error;
+    }
   }
 
   async initProducerId(): Promise<ProducerIdentity> {
