@@ -123,10 +123,11 @@ const groups: readonly Group[] = [
     title: 'Delivery',
     settings: {
       deliveryTimeoutMs:
-        'Time limit of a whole attempt: connecting, sending, and receiving headers and body.',
+        'Time limit of a whole attempt: connecting, sending, and receiving headers and body. `retry.timeout` of a destination makes it shorter.',
       deletionDelayMs:
         'How long after `delete-user` a worker may still start to send older events of the user, because it has not read the deletion. The notification leaves one `DELIVERY_TIMEOUT` later. Workers that cannot read deletions for this long stop sending, so keep it longer than Kafka takes to elect leaders.',
-      retryWindowMs: 'How long an event is retried, counted from its first failed attempt.',
+      retryWindowMs:
+        'How long an event is retried, counted from its first failed attempt. `retry.window` of a destination makes it shorter.',
       retryTiersMs:
         'Delays between attempts. Each has a retry topic of its own. None may be longer than `RETRY_WINDOW`, and the first retry must fit into it.',
       maxAgeMs:
