@@ -27,15 +27,23 @@ function headOf({ messageId, user, source, type, event }: Story): string {
     .join('\n');
 }
 
+/** A source may have thousands of destinations that want other calls. */
+const shownUnwanted = 20;
+
 function destinationTable({ destinations }: Story, width: number | undefined): string {
   if (destinations.length === 0) return '';
-  const rows = destinations.map((each) => [
+  const others = destinations.filter(({ state }) => state === 'unwanted');
+  const hidden = new Set(width === Infinity ? [] : others.slice(shownUnwanted));
+  const shown = destinations.filter((each) => !hidden.has(each));
+  const rows = shown.map((each) => [
     nameOf(each, destinations),
     stateText(each),
     each.at ?? '',
     whyText(each),
   ]);
-  return formatTable(['DESTINATION', 'STATE', 'SINCE', 'WHY'], rows, width);
+  const table = formatTable(['DESTINATION', 'STATE', 'SINCE', 'WHY'], rows, width);
+  if (hidden.size === 0) return table;
+  return `${table}\nand ${hidden.size.toLocaleString('en')} more unwanted; -o wide shows all`;
 }
 
 /** An id alone says which destination is meant, unless the event has been for several of it. */

@@ -50,6 +50,13 @@ const wrong: readonly (readonly [args: readonly string[], says: RegExp])[] = [
   [['topics', '--creat'], /unknown option '--creat' \(Did you mean --create\?\)/],
   [['listen', '--port', '70000'], /Allowed: a whole number from 0 to 65535/],
   [['listen', '--delay', '6'], /Allowed: a duration such as 250ms, 6s or 1m/],
+  [['preview', '--last', '10'], /--last needs --source, whose calls it reads$/m],
+  [['preview', '--last', '10001', '--source', 'shop'], /Allowed: up to 10,000 calls\.$/m],
+  [['preview', '-f', '-'], /resources and calls cannot both come from stdin$/m],
+  [
+    ['preview', '-f', 'a.yaml', 'b.yaml'],
+    /b\.yaml is no file with calls; write -f before each file with resources$/m,
+  ],
   [['rejected', 'show', '7'], /Allowed: <partition>:<offset>/],
 ];
 suite('wrong usage is one sentence and exit code 2', { concurrency: 3 }, () => {
@@ -174,6 +181,35 @@ suite('files are checked before Kafka is asked', { concurrency: 3 }, () => {
       }
     });
   }
+
+  test('a preview of a file needs no broker, and ends with 1 if a call would be rejected', async () => {
+    const acme = crm.replace('URL', 'https://e.test/in').concat('filter: { userId: u1 }\n');
+    const resources = await given('preview.yaml', `${shop}---\n${acme}`);
+    const lines = ['u1', 'u2'].map((userId) => JSON.stringify({ type: 'page', userId }));
+    const calls = await given('calls.ndjson', lines.join('\n'));
+    const whole = await postrider(['preview', '-f', resources, calls]);
+    assert.deepEqual([whole.code, whole.stderr], [0, '']);
+    assert.match(whole.stdout, /^ {4}POST https:\/\/e\.test\/in$/m);
+    assert.match(
+      whole.stdout,
+      /^ {2}crm: not sent; its filter wants userId: "u1"; userId is "u2"$/m,
+    );
+    const bad = await given('bad.ndjson', [...lines, '{}'].join('\n'));
+    const ended = await postrider(['preview', '-f', resources, bad, '-o', 'json']);
+    assert.equal(ended.code, 1);
+    assert.equal((JSON.parse(ended.stdout) as unknown[]).length, 3);
+    assert.match(
+      ended.stderr,
+      /^postrider: 1 of 3 calls would not be routed, for the reasons above\n$/,
+    );
+  });
+
+  test('a wrong file is told by preview too', async () => {
+    const file = await given('bad-preview.yaml', `${shop}---\n${crm}`);
+    const { code, stderr } = await postrider(['preview', '-f', file]);
+    assert.equal(code, 1);
+    assert.match(stderr, /^postrider: there is no preview, because of a problem$/m);
+  });
 
   test('without KAFKA_BROKERS, a dry run checks the files and says so', async () => {
     const good = crm.replace('URL', 'https://e.test/');

@@ -358,3 +358,14 @@ test('what others wrote is printed so that no terminal obeys it', () => {
   assert.ok(!text.includes('\u001b'));
   assert.match(text, /^message id {2}m\\u001b\[2J$/m);
 });
+
+test('of thousands of destinations that do not want a call, few are printed', () => {
+  const all = Array.from({ length: 1_000 }, (_, index) => {
+    const destination = `d${String(index).padStart(3, '0')}`;
+    return { destination, unwanted: 'filter', detail: 'its filter', by: 'then' } as const;
+  });
+  const story = tellStory(evidence({ copies: [], rulings: { source: undefined, all } }));
+  const text = presentStory(story, 120);
+  assert.match(text, /^d019 .*its filter\nand 980 more unwanted; -o wide shows all$/m);
+  assert.match(presentStory(story, Infinity), /^d999 /m);
+});

@@ -60,7 +60,7 @@ export interface Outcome {
   /** False: the files were only checked, because the stored resources are not known. */
   readonly isCompared: boolean;
   readonly changes: readonly Change[];
-  /** The way in which changed destinations would treat the last calls. */
+  /** The counts of calls that changed destinations would treat differently. */
   readonly treated?: ReadonlyMap<Change, readonly Treated[]> | undefined;
 }
 

@@ -27,7 +27,7 @@ export async function readLastCalls(
 }
 
 /**
- * Compares how each changed destination would have treated the newest calls of its sources.
+ * Counts, for each changed destination, the newest calls of its sources that it would treat differently.
  * @param count of calls of each source
  */
 export async function compareLastCalls(

@@ -9,9 +9,11 @@ export interface Treated {
   readonly source: string;
   /** The calls that were looked at. */
   readonly calls: number;
-  /** Calls that are sent by the new version only, by the former only, and by both with different bodies. */
+  /** The calls that the new version alone sends. */
   readonly more: number;
+  /** The calls that the former version alone sends. */
   readonly fewer: number;
+  /** The calls that both send, with different bodies. */
   readonly otherBody: number;
 }
 

@@ -74,17 +74,23 @@ export function EventStory({
         <details class="not-wanted">
           <summary>Destinations that do not want it ({others.length})</summary>
           <ul>
-            {others.map(({ destination, detail }) => (
+            {others.slice(0, shownUnwanted).map(({ destination, detail }) => (
               <li key={destination}>
                 <Id text={destination} />: <Data text={detail} />
               </li>
             ))}
           </ul>
+          {others.length > shownUnwanted ? (
+            <p class="quiet">And {others.length - shownUnwanted} more.</p>
+          ) : null}
         </details>
       )}
     </>
   );
 }
+
+/** A source may have thousands of destinations that want other calls. */
+const shownUnwanted = 100;
 
 /** Not for customers, to whom the API tells nothing of the ingest topics. */
 function Received({ received }: Pick<Story, 'received'>): JSX.Element {
