@@ -6,7 +6,8 @@ import { z } from 'zod';
  * serialized by a schema at run time, and the pages import the types alone, so that no zod is in them. Times are
  * ISO 8601, in UTC; a field without a value is left out unless its schema says null.
  *
- * The tag `internal` takes schemas out of what TypeScript requires an explicit type for (`isolatedDeclarations`).
+ * A schema's type is inferred. `isolatedDeclarations` wants explicit types of all declarations but those tagged
+ * `internal`, which `stripInternal` leaves out of declaration files.
  */
 
 /** The type of an answer, which nobody changes once it is made. */
