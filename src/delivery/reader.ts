@@ -3,6 +3,7 @@ import type { ConsumeLoop, ConsumeObserver } from '../kafka/consume/consume-loop
 import type { ClusterClient } from '../kafka/cluster/cluster.ts';
 import { IntakeBudget, type WindowLimits } from '../kafka/consume/window.ts';
 import { PartitionMap, type TopicPartition } from '../kafka/record.ts';
+import type { TakenPartition } from '../kafka/consume/taken-record.ts';
 import type { Clock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { DeliveryEngine } from './engine.ts';
@@ -74,22 +75,24 @@ function asideRoom(aside: number, { records, bytes }: WindowLimits): number {
 export function startReader(options: ReaderOptions): ConsumeLoop {
   const { engine, homeTopic, dedicatedTo, budgets } = options;
   const claims = new PartitionMap<Claim>();
-  const claimOf = ({ topic, partition }: TopicPartition): Claim => {
-    let claim = claims.get(topic, partition);
+  const claimOf = (from: TakenPartition): Claim => {
+    let claim = claims.get(from.topic, from.partition);
     if (claim === undefined) {
-      const place = { topic, partition };
       claim = newClaim(
-        place,
+        from,
         dedicatedTo !== undefined,
-        () => loop.fullness(place),
+        () => from.fullness,
         () => budgets.unpacked.share,
-        () => asideRoom(loop.aside(place), budgets.inFlight.aside),
+        () => asideRoom(from.aside, budgets.inFlight.aside),
       );
       claims.set(claim, claim);
       budgets.unpacked.join(claim.unpackedBytes);
     }
     return claim;
   };
+  /** The claims on partitions of which something was taken. */
+  const claimsOn = (partitions: readonly TopicPartition[]): Claim[] =>
+    partitions.flatMap(({ topic, partition }) => claims.get(topic, partition) ?? []);
   let count: number | undefined;
   const tellShare = (): void => {
     const owned = loop.assigned().filter(({ topic }) => topic === homeTopic);
@@ -108,9 +111,8 @@ export function startReader(options: ReaderOptions): ConsumeLoop {
     mayTakeMore: () => options.mayTakeMore(),
     clock: options.clock,
     log: options.log,
-    onRecords: (records) => {
-      const first = records[0];
-      if (first !== undefined) engine.take(claimOf(first), records);
+    onRecords: (records, from) => {
+      engine.take(claimOf(from), records);
     },
     onAssigned: tellShare,
     onPartitionCount: (topic, partitions) => {
@@ -119,10 +121,10 @@ export function startReader(options: ReaderOptions): ConsumeLoop {
       tellShare();
     },
     onRevoked: (partitions) => {
-      engine.revoke(partitions.map(claimOf));
+      engine.revoke(claimsOn(partitions));
     },
     onLost: (partitions) => {
-      const lost = partitions.map(claimOf);
+      const lost = claimsOn(partitions);
       for (const claim of lost) {
         claims.delete(claim);
         budgets.unpacked.leave(claim.unpackedBytes);

@@ -9,7 +9,7 @@ import { endProcess, keepTrying } from '../retrying.ts';
 import { Fetcher } from '../fetch/fetcher.ts';
 import type { TopicPartition } from '../record.ts';
 import { Committer } from './committer.ts';
-import type { TakenRecord } from './taken-record.ts';
+import type { TakenPartition, TakenRecord } from './taken-record.ts';
 import { Intake } from './intake.ts';
 import { IntakeBudget, type WindowLimits } from './window.ts';
 import { Membership } from './membership.ts';
@@ -40,7 +40,7 @@ export interface ConsumeLoopOptions {
    * Newly taken records of one partition, in offset order. Must return at once and not throw;
    * every record must be finished or released once.
    */
-  onRecords(records: TakenRecord[]): void;
+  onRecords(records: TakenRecord[], from: TakenPartition): void;
   /**
    * Called after every assignment with all partitions that are read now. Those that stayed were read
    * meanwhile.
@@ -108,10 +108,6 @@ export interface ConsumeLoop {
   lag(): readonly PartitionLag[];
   /** The records of every owned partition appended before `timeMs`: in flight, and by an estimate not taken in yet. */
   before(timeMs: number, nowMs: number): readonly PartitionBefore[];
-  /** The part of a partition's window that is taken: at 1 nothing more of it is taken in. */
-  fullness(partition: TopicPartition): number;
-  /** The number of records of the partition that were set aside. */
-  aside(partition: TopicPartition): number;
   /**
    * Stops the intake, waits until everything taken is finished or `timeoutMs` is over, commits and leaves
    * the group.
@@ -206,14 +202,6 @@ class GroupConsumeLoop implements ConsumeLoop {
     }));
   }
 
-  fullness(partition: TopicPartition): number {
-    return this.#intake.fullness(partition);
-  }
-
-  aside(partition: TopicPartition): number {
-    return this.#intake.aside(partition);
-  }
-
   async stop(timeoutMs: number): Promise<void> {
     await waitAtMost(timeoutMs, this.#intake.close());
     this.#committer.stop();
@@ -278,9 +266,9 @@ class GroupConsumeLoop implements ConsumeLoop {
       limitsOf: (topic) =>
         options.windowOf?.(topic) ?? { records: options.windowRecords, bytes: options.windowBytes },
       budget: options.budget ?? new IntakeBudget(unlimited),
-      onRecords: (records) => {
+      onRecords: (records, from) => {
         this.#guarded(() => {
-          options.onRecords(records);
+          options.onRecords(records, from);
         });
       },
       onAssigned: (partitions) => {

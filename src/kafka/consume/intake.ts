@@ -5,7 +5,7 @@ import type { Move } from '../fetch/judge-part.ts';
 import { waitAtMost } from '../../ops/wait.ts';
 import { reasonOf } from '../failure.ts';
 import { PartitionMap, type TopicPartition } from '../record.ts';
-import type { TakenRecord } from './taken-record.ts';
+import type { TakenPartition, TakenRecord } from './taken-record.ts';
 import type { IntakeBudget, WindowLimits } from './window.ts';
 import { OwnedPartition, Redeliveries, type FormerAccount } from './owned-partition.ts';
 import type { Position } from './positions.ts';
@@ -31,7 +31,7 @@ export interface IntakeOptions {
   limitsOf(topic: string): WindowLimits;
   /** The bound on everything that the process has in flight. */
   readonly budget: Pick<IntakeBudget, 'join' | 'leave' | 'share' | 'fetchBytes'>;
-  onRecords(records: TakenRecord[]): void;
+  onRecords(records: TakenRecord[], from: TakenPartition): void;
   /** So many records came again although this process had finished them. */
   onRedelivered(records: number): void;
   onAssigned(partitions: TopicPartition[]): void;
@@ -91,14 +91,6 @@ export class Intake implements CursorOwner {
     let sum = 0;
     for (const { inFlight } of this.owned()) sum += inFlight;
     return sum;
-  }
-
-  fullness({ topic, partition }: TopicPartition): number {
-    return this.#partitions.get(topic, partition)?.fullness ?? 0;
-  }
-
-  aside({ topic, partition }: TopicPartition): number {
-    return this.#partitions.get(topic, partition)?.aside ?? 0;
   }
 
   /** Takes in nothing more, and revokes everything. Resolves when all that was taken in is settled. */
@@ -260,7 +252,7 @@ export class Intake implements CursorOwner {
     const { taken, seen } = partition.take(partition.account, records, most);
     const again = this.#redeliveries.count(taken, partition.account.tracker);
     if (again > 0) this.#options.onRedelivered(again);
-    if (taken.length > 0) this.#options.onRecords(taken);
+    if (taken.length > 0) this.#options.onRecords(taken, partition);
     this.#applyPause(partition);
     // Markers, and records that a former owner had finished.
     this.#options.commitSoon();

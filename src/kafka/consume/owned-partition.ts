@@ -2,7 +2,7 @@ import { Cursor, type PartitionRecords } from '../fetch/cursor.ts';
 import type { KafkaErrorName } from '../protocol/errors.ts';
 import { PartitionMap, type TopicPartition } from '../record.ts';
 import { encodeCommitMetadata, mostGaps, type CommitMetadata } from './commit-metadata.ts';
-import { TakenRecord, type RecordOwner } from './taken-record.ts';
+import { TakenRecord, type RecordOwner, type TakenPartition } from './taken-record.ts';
 import type { Commit } from './coordinator.ts';
 import { eitherOf, OffsetTracker, type FinishedAhead } from './offset-tracker.ts';
 import { fullness, hasRoom, mustPause, type Holding, type WindowLimits } from './window.ts';
@@ -128,7 +128,7 @@ export interface FormerAccount {
 }
 
 /** A partition of this member, from the assignment that brings it to the one that takes it away. */
-export class OwnedPartition implements TopicPartition, Holding {
+export class OwnedPartition implements TakenPartition, Holding {
   readonly topic: string;
   readonly partition: number;
   readonly limits: WindowLimits;

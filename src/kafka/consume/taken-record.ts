@@ -1,4 +1,12 @@
-import type { IncomingRecord } from '../record.ts';
+import type { IncomingRecord, TopicPartition } from '../record.ts';
+
+/** A partition that this process takes records of, as its stage sees it. */
+export interface TakenPartition extends TopicPartition {
+  /** The part of its window that is taken. At 1, nothing more of it is taken. */
+  readonly fullness: number;
+  /** The number of its records that were set aside. */
+  readonly aside: number;
+}
 
 /**
  * The place that a record was taken from: the account of its partition, or the bundle that it was in. A record is finished

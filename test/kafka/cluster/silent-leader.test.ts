@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBareKafka } from '../../../src/kafka/bare-client.ts';
+import { createBareKafka } from '../../../';
 import { silentLogger } from '../../../src/ops/log.ts';
 import {
   apiVersionsKey,
