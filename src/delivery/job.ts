@@ -77,8 +77,9 @@ function userKey(key: Buffer): number {
 export interface PlaceInLine {
   /** The time for which later events wait for this one after its first failure. */
   orderForMs: number;
-  firstFailedMs: number | undefined;
-  /** The time of the next attempt, while the event waits for it at the head of the line. */
+  /** The time of its first failure, by the steady clock. */
+  failedSinceMs: number | undefined;
+  /** The time of the next attempt, by the steady clock, while the event waits for it at the head of the line. */
   standsUntilMs: number | undefined;
   /** The event has waited for an earlier one of its user that had failed, or for its destination to be resumed. */
   isHeldUp: boolean;

@@ -3,7 +3,6 @@ import type { Envelope } from '../event/envelope.ts';
 import { untriedText } from '../event/last-answer.ts';
 import type { FencedBy } from '../resources/fence/fence.ts';
 import type { BundleHeader } from './bundle/format.ts';
-import type { PlaceInLine } from './job.ts';
 import { backlogDeferral, deferralOf } from './lane/deferral.ts';
 import type { Deferral, LaneView, Prospects } from './lane/deferral.ts';
 import { lackText } from './outcome.ts';
@@ -24,7 +23,8 @@ export interface EventState {
   readonly claim: { readonly dedicated: boolean };
   /** Kafka's append time of the event's record. */
   readonly record: { readonly timestampMs: number };
-  readonly line?: Pick<PlaceInLine, 'orderForMs' | 'firstFailedMs'> | undefined;
+  /** Its place in the line of its user, if it has one. */
+  readonly line?: object | undefined;
 }
 
 /** Something that has happened to an event and needs a decision. */
@@ -44,7 +44,12 @@ export type Happened =
       readonly fencedBy: FencedBy | undefined;
       readonly lacking?: string | undefined;
     }
-  | { readonly kind: 'attempted'; readonly outcome: Outcome }
+  | {
+      readonly kind: 'attempted';
+      readonly outcome: Outcome;
+      /** The time for which the event may keep its place in the line of its user; undefined: it has none. */
+      readonly placeLeftMs?: number | undefined;
+    }
   /** Nothing is sent to its destination any more. */
   | {
       readonly kind: 'unwanted';
@@ -128,7 +133,7 @@ export function decide(event: EventState, happened: Happened, now: Circumstances
     case 'turn':
       return atItsTurn(event, happened, now);
     case 'attempted':
-      return afterAttempt(event, happened.outcome, now);
+      return afterAttempt(event, happened, now);
     case 'unwanted':
       return giveUp(event, happened.reason, happened.cause ?? '');
     case 'paused':
@@ -236,7 +241,11 @@ function atItsTurn(
     : giveUp(event, 'expired-late', '');
 }
 
-function afterAttempt(event: EventState, outcome: Outcome, now: Circumstances): Verdict {
+function afterAttempt(
+  event: EventState,
+  { outcome, placeLeftMs }: Extract<Happened, { kind: 'attempted' }>,
+  now: Circumstances,
+): Verdict {
   if (outcome.kind === 'delivered') return finish;
   // The attempt says nothing about the endpoint. The same event goes out again when this worker is connected
   // again.
@@ -251,21 +260,16 @@ function afterAttempt(event: EventState, outcome: Outcome, now: Circumstances): 
     // This worker lacked a resource. That does not count as an attempt, if there is time for another one.
     const verdict = putOff(event, { cause: 'local', wantedMs: 0 }, now);
     if (verdict.kind === 'put-off')
-      return event.line === undefined ? verdict : { kind: 'stand', plan: verdict.plan };
+      return placeLeftMs === undefined ? verdict : { kind: 'stand', plan: verdict.plan };
   }
   const state = { attempts, deadlineMs: event.deadlineMs };
   const plan = planRetry(state, outcome.retryAfterMs ?? 0, now);
   if (plan.kind !== 'later')
     return { kind: 'give-up', reason: plan.reason, detail, outcome, attempts };
-  const leavesMs = leavesLineMs(event, now);
-  return leavesMs === undefined || now.nowMs >= leavesMs
-    ? { kind: 'retry', plan, outcome }
-    : { kind: 'stand', plan: { ...plan, dueMs: Math.min(plan.dueMs, leavesMs) }, outcome };
-}
-
-/** The time from which on a failure makes the event leave the line of its user; undefined: it is in none. */
-function leavesLineMs({ line }: EventState, { nowMs }: Circumstances): number | undefined {
-  return line === undefined ? undefined : (line.firstFailedMs ?? nowMs) + line.orderForMs;
+  if (placeLeftMs === undefined || placeLeftMs <= 0) return { kind: 'retry', plan, outcome };
+  // The last attempt in its place comes at the end.
+  const dueMs = Math.min(plan.dueMs, now.nowMs + placeLeftMs);
+  return { kind: 'stand', plan: { ...plan, dueMs }, outcome };
 }
 
 /**

@@ -18,7 +18,7 @@ import { circumstances, within, type Circumstances, type RetryPolicy } from '../
 import { decide, isEnding } from '../verdict.ts';
 import type { Ending, Happened, Over } from '../verdict.ts';
 import type { SlotTaker } from './slot-pool.ts';
-import { lookAtLines, placeInLine, replaceInLine, stand } from './user-line.ts';
+import { lookAtLines, placeInLine, placeLeftMs, replaceInLine, stand } from './user-line.ts';
 import { WaitingJobs } from './waiting-jobs.ts';
 
 /** A destination's own queue, slots, rate limit and breakers inside a worker. */
@@ -392,7 +392,9 @@ export class Lane implements SlotTaker {
     job.over = true;
     this.#slots.ended(job.isRetry);
     if (job.line !== undefined) job.line = placeInLine(job, this.#prepared.orderForMs);
-    const verdict = decide(job, { kind: 'attempted', outcome }, this.circumstances);
+    const leftMs = placeLeftMs(job, this.#context.clock.steadyNow());
+    const happened: Happened = { kind: 'attempted', outcome, placeLeftMs: leftMs };
+    const verdict = decide(job, happened, this.circumstances);
     if (isEnding(verdict)) {
       this.#ended(job, verdict);
       this.#attempted(job, outcome);

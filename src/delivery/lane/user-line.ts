@@ -19,11 +19,17 @@ export function placeInLine(job: Job, orderForMs: number | undefined): PlaceInLi
   if (user === undefined || envelope.deadlineMs !== undefined) return undefined;
   return {
     orderForMs,
-    firstFailedMs: undefined,
+    failedSinceMs: undefined,
     standsUntilMs: undefined,
     isHeldUp: false,
     isAside: false,
   };
+}
+
+/** The time for which the job may keep its place; undefined: it has none. */
+export function placeLeftMs({ line }: Job, steadyNowMs: number): number | undefined {
+  if (line === undefined) return undefined;
+  return line.orderForMs - (steadyNowMs - (line.failedSinceMs ?? steadyNowMs));
 }
 
 /** Another version of the destination has another order, or none. */
@@ -49,8 +55,9 @@ export function stand(
   { disposal, clock }: LaneContext,
 ): void {
   disposal.stand(job, plan, outcome);
-  line.standsUntilMs = plan.dueMs;
-  if (outcome !== undefined) line.firstFailedMs ??= clock.now();
+  const nowMs = clock.steadyNow();
+  line.standsUntilMs = nowMs + plan.dueMs - clock.now();
+  if (outcome !== undefined) line.failedSinceMs ??= nowMs;
   job.deadlineMs = plan.deadlineMs;
   job.hasReturned = true;
   job.startOver();
@@ -58,7 +65,7 @@ export function stand(
 
 /** Must be called about once a second, which is short beside the delays of retries. */
 export function lookAtLines(waiting: WaitingJobs, { clock, fencing, events }: LaneContext): void {
-  const nowMs = clock.now();
+  const nowMs = clock.steadyNow();
   // The deletion of its user comes behind an event that is not sent any more.
   waiting.resume(
     (job) => (job.line?.standsUntilMs ?? 0) <= nowMs || fencing.covers(job) !== undefined,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBareKafka } from '../../../';
+import { createKafka } from '../../../src/kafka/client.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import {
   apiVersionsKey,
@@ -30,7 +30,7 @@ test('who does not get an answer to a write asks another broker first who leads'
       }),
     );
   ports.push(...addresses.map((address) => Number(address.split(':')[1])));
-  const kafka = createBareKafka({ brokers: addresses, clientId: 'test' }, silentLogger);
+  const kafka = createKafka({ brokers: addresses, clientId: 'test' }, silentLogger);
   const cluster = kafka.openCluster();
   t.after(() => {
     cluster.close();

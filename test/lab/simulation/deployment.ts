@@ -1,3 +1,4 @@
+import { formatDuration } from '../../../src/duration.ts';
 import type { KafkaClient } from '../../../src/kafka/client.ts';
 import { createProducer, type Producer } from '../../../src/kafka/produce/producer.ts';
 import type { OutgoingRecord } from '../../../src/kafka/record.ts';
@@ -112,7 +113,7 @@ export class SimulatedDeployment {
 
   /** @param version of the destination, which its name tells */
   async configure(
-    { id, urls, maxInFlight, rateLimit, dedicatedPartitions, retry }: DestinationPlan,
+    { id, urls, maxInFlight, rateLimit, dedicatedPartitions, orderForMs, retry }: DestinationPlan,
     version: number,
   ): Promise<void> {
     const destination: Destination = {
@@ -125,6 +126,7 @@ export class SimulatedDeployment {
       payload: 'standard',
       topic: dedicatedPartitions === undefined ? 'shared' : 'dedicated',
       ...(dedicatedPartitions === undefined ? {} : { partitions: dedicatedPartitions }),
+      ...(orderForMs === undefined ? {} : { order: 'user', orderFor: formatDuration(orderForMs) }),
       ...(maxInFlight === undefined ? {} : { maxInFlight }),
       ...(rateLimit === undefined ? {} : { rateLimit }),
       ...(retry === undefined ? {} : { retry }),

@@ -41,6 +41,8 @@ export class SimulatedEndpoints {
   readonly attempts: Attempt[] = [];
   /** `destination message` of the events that an endpoint has taken, and when it last did. */
   readonly taken: Map<string, number> = new Map();
+  /** When it first did. */
+  readonly firstTakenMs: Map<string, number> = new Map();
   /** Troubles end here, whatever was planned. */
   healedMs: number = Infinity;
   onAttempt: (attempt: Attempt) => void = () => undefined;
@@ -101,11 +103,13 @@ export class SimulatedEndpoints {
     };
     this.attempts.push(attempt);
     this.onAttempt(attempt);
-    const { outcome, afterMs, takenAfterMs } = this.#answer(endpoint, answerRules);
+    const { outcome, afterMs, takenAfterMs } = this.#answer(endpoint, messageId, answerRules);
     if (takenAfterMs !== undefined)
       time.after(takenAfterMs, () => {
         attempt.isTaken = true;
-        this.taken.set(`${destinationId} ${messageId}`, time.nowMs);
+        const name = `${destinationId} ${messageId}`;
+        this.taken.set(name, time.nowMs);
+        if (!this.firstTakenMs.has(name)) this.firstTakenMs.set(name, time.nowMs);
         time.happened();
       });
     const late = outcome === unreachedInTime ? unreachedInTime : timedOut;
@@ -121,7 +125,7 @@ export class SimulatedEndpoints {
     );
   }
 
-  #answer(endpoint: Endpoint, rules: AnswerRules | undefined): Answer {
+  #answer(endpoint: Endpoint, messageId: string, rules: AnswerRules | undefined): Answer {
     const time = this.#time;
     const nowMs = time.nowMs - time.startMs;
     if (nowMs >= (endpoint.plan.goneFromMs ?? Infinity))
@@ -133,7 +137,7 @@ export class SimulatedEndpoints {
     const [least, most] = endpoint.plan.latencyMs;
     const workMs = Math.round(least + (most - least) * time.random());
     if (trouble !== undefined) {
-      const troubled = this.#troubled(trouble, workMs, nowMs, rules);
+      const troubled = this.#troubled(trouble, workMs, nowMs, messageId, rules);
       if (troubled !== undefined) return troubled;
     }
     const place = endpoint.freeMs.indexOf(Math.min(...endpoint.freeMs));
@@ -147,6 +151,7 @@ export class SimulatedEndpoints {
     { kind, fromMs }: Trouble,
     workMs: number,
     nowMs: number,
+    messageId: string,
     rules: AnswerRules | undefined,
   ): Answer | undefined {
     const answers = (status: number, retryAfter?: string): Answer => ({
@@ -167,6 +172,9 @@ export class SimulatedEndpoints {
         return answers(422);
       case 'flaps':
         return Math.floor((nowMs - fromMs) / 20_000) % 2 === 0 ? answers(500) : undefined;
+      case 'fails some':
+        // Each eighth message, whenever it comes.
+        return Number(messageId.replace(/\D/g, '')) % 8 === 1 ? answers(500) : undefined;
       case 'refuses connections':
         return refusesConnections;
       case 'has no name':

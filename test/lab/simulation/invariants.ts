@@ -3,6 +3,7 @@ import { parseDuration } from '../../../src/duration.ts';
 import { fenceMs } from '../../../src/resources/fence/fence.ts';
 import { timeoutMs, type Attempt } from './endpoints.ts';
 import type { Ledger } from './ledger.ts';
+import { orderRules } from './strict-order.ts';
 import { operatorRules } from './operator-rules.ts';
 import { mayBeRefused } from './retry-rules.ts';
 import { retryWindowMs } from './roles.ts';
@@ -201,6 +202,7 @@ export const rules: Readonly<Record<string, Rule>> = {
   },
 
   ...operatorRules,
+  ...orderRules,
 };
 
 /** How much later another process may make the first attempt that is remembered. */

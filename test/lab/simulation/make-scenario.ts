@@ -6,6 +6,7 @@ import { withIsolation } from './isolation.ts';
 import type { Weather } from './kafka/weather.ts';
 import { makeOrdinaryDay } from './ordinary-day.ts';
 import { withRetryRules } from './retry-rules.ts';
+import { withOrder } from './strict-order.ts';
 import { withOperators } from './operator-plans.ts';
 import {
   days,
@@ -172,7 +173,7 @@ export function makeScenario(seed: number): Scenario {
     hasRacks: seededRandom(seed * 15_485_863 + 3)() < rackedShare,
     troubledMs,
   });
-  const scenario = withRetryRules(withOperators(isolated));
+  const scenario = withOrder(withRetryRules(withOperators(isolated)));
   if (isCrowd(seed)) return makeCrowd(seededRandom(seed * 15_485_863 + 3), scenario);
   const day = dayOf(seed);
   if (day !== undefined) return makeOrdinaryDay(day, seededRandom(seed * 49_979_687 + 7), scenario);

@@ -53,6 +53,8 @@ export interface DestinationPlan {
   readonly dedicatedPartitions?: number;
   /** Its own rules. */
   readonly retry?: RetryRules | undefined;
+  /** Undefined: it wants no strict order. */
+  readonly orderForMs?: number;
 }
 
 export interface EndpointPlan {
@@ -80,7 +82,8 @@ export const troubleKinds = [
 ] as const;
 
 export interface Trouble {
-  readonly kind: (typeof troubleKinds)[number];
+  /** The last one only where `withOrder` has it. */
+  readonly kind: (typeof troubleKinds)[number] | 'fails some';
   readonly fromMs: number;
   readonly untilMs: number;
 }

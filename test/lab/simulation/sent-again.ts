@@ -53,9 +53,13 @@ export class SentAgain {
   /** Reads what has been written since. */
   readLogs(): void {
     const { delivery, deadLetter, paused } = this.#deployment.topology.topics;
-    this.#readTopic(delivery, (name, { envelope, timestampMs }) => {
-      if (envelope.redrivenMs !== undefined) add(this.copiesMs, name, timestampMs);
-    });
+    const dedicated = [...this.#deployment.brokers.topics.keys()].filter(
+      (topic) => this.#deployment.topology.dedicatedDestination(topic) !== undefined,
+    );
+    for (const topic of [delivery, ...dedicated])
+      this.#readTopic(topic, (name, { envelope, timestampMs }) => {
+        if (envelope.redrivenMs !== undefined) add(this.copiesMs, name, timestampMs);
+      });
     for (const topic of [deadLetter, paused])
       this.#readTopic(topic, (name, { envelope, offset, timestampMs: atMs }, partition) => {
         const place = `${topic}:${partition}:${offset}`;
