@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import tab from '@bomb.sh/tab/commander';
 import { Command } from 'commander';
+import { version } from '../ops/process.ts';
 import { printable } from '../printable.ts';
 import { explainCommands, registerHelp } from './commands/help.ts';
 import type { Context } from './context.ts';
@@ -60,7 +60,7 @@ export async function createProgram(
     .description(
       'Outbound event delivery: analytics calls from Kafka to customer endpoints, as signed webhooks',
     )
-    .version(version(), '--version', 'print the version')
+    .version(version, '--version', 'print the version')
     .option('--verbose', "also print the stack of an error and the Kafka client's own warnings")
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
@@ -105,9 +105,4 @@ function usageError(text: string): string {
   const hint = isPerhapsAnId ? '; write -- before an argument that begins with a hyphen' : '';
   const line = said + hint;
   return `${printable(line)}\n`;
-}
-
-function version(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }

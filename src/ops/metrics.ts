@@ -1,5 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { version } from './process.ts';
 
 /** The registry for the metrics of stages; one per process. */
 export type MetricsRegistry = Registry;
@@ -8,6 +9,7 @@ export type MetricsRegistry = Registry;
 export function createMetrics(): MetricsRegistry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  exposeBuild(registry);
   exposeGauge(
     registry,
     'postrider_heap_limit_bytes',
@@ -15,6 +17,17 @@ export function createMetrics(): MetricsRegistry {
     () => getHeapStatistics().heap_size_limit,
   );
   return registry;
+}
+
+/** A constant 1, whose label tells during an upgrade which processes are of which release. */
+function exposeBuild(registry: MetricsRegistry): void {
+  const gauge = new Gauge({
+    name: 'postrider_build_info',
+    help: 'Always 1. The release that runs is its label, for example to see how far an upgrade is.',
+    labelNames: ['version'],
+    registers: [registry],
+  });
+  gauge.set({ version }, 1);
 }
 
 /**

@@ -1,4 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
+
+/** The release that runs: `--version` prints it, and metrics and the console show it. */
+export const version: string = (
+  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    readonly version: string;
+  }
+).version;
 
 /**
  * Resolves at the first SIGINT or SIGTERM; the caller then drains and returns. A second signal ends the

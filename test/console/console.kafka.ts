@@ -16,6 +16,7 @@ import type {
 import type { DeadLetter, RejectedCall, Story } from '../../src/console/api/answers/events.ts';
 import type { Dated, Page } from '../../src/console/api/answers/shapes.ts';
 import { hashOf } from '../../src/console/index/attempt-rows.ts';
+import { version } from '../../src/ops/process.ts';
 import type { Topology } from '../../src/topology.ts';
 import { eventually } from '../harness/eventually.ts';
 import { describedApi, type DescribedApi } from './described.ts';
@@ -274,7 +275,8 @@ test('every route answers as the API describes it', async () => {
     const { asOf } = await get<Dated>(route);
     assert.ok(Date.now() - Date.parse(asOf ?? '') < 60_000, route);
   }
-  const { csrf } = await get<Session>('/session');
+  const { csrf, version: shown } = await get<Session>('/session');
+  assert.equal(shown, version);
   const post = async (path: string, body?: object, expected = 200): Promise<unknown> => {
     const { status, url, answer } = await send(path, csrf, body);
     assert.equal(status, expected, `${path}: ${JSON.stringify(answer)}`);

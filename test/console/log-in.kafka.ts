@@ -141,6 +141,7 @@ test('a customer reads no token, in no answer', async () => {
       assert.match(await read('/destinations/crm/dead-letters'), /"messageId":"m1"/);
       assert.match(await read('/events?message=m1'), /"X-Token"/);
     });
+    assert.doesNotMatch(await read('/session'), /"version"/);
     const { paths } = JSON.parse(await read('/openapi.json')) as {
       paths: Record<string, { get?: object }>;
     };

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { Counter, Gauge } from 'prom-client';
 import { startOpsServer } from '../../src/ops/http-server.ts';
 import { createMetrics } from '../../src/ops/metrics.ts';
+import { version } from '../../src/ops/process.ts';
 
 test('the ops server tells liveness always, readiness as it is, and the metrics', async (t) => {
   const metrics = createMetrics();
@@ -19,6 +20,7 @@ test('the ops server tells liveness always, readiness as it is, and the metrics'
 
   const text = await (await fetch(`${server.url}/metrics`)).text();
   assert.match(text, /^postrider_things_total 3$/m);
+  assert.ok(text.includes(`\npostrider_build_info{version="${version}"} 1\n`));
   assert.match(text, /^process_cpu_seconds_total /m);
 });
 

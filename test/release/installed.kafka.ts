@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -13,7 +13,8 @@ import { freePorts } from '../harness/free-ports.ts';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
 import { collect, failIfEnded, type Environment } from '../harness/run-command.ts';
-import { stagePackage } from './stage.ts';
+import { version } from '../../src/ops/process.ts';
+import { packAll } from './pack.ts';
 
 const run = promisify(execFile);
 
@@ -27,15 +28,14 @@ interface Program {
 let folder: string;
 let installed: string;
 let tarball: string;
+let published: readonly string[];
 let environment: Environment;
 const started: ChildProcess[] = [];
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'postrider-package-'));
-  const staged = join(folder, 'staged');
-  await stagePackage(staged);
-  const { stdout } = await run('npm', ['pack', staged, '--silent'], { cwd: folder });
-  tarball = join(folder, stdout.trim());
+  published = await packAll(folder);
+  tarball = join(folder, published[0] ?? '');
   installed = join(folder, 'empty');
   await mkdir(installed);
   const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
@@ -89,6 +89,15 @@ async function shows(program: Program, expected: RegExp): Promise<RegExpExecArra
   });
 }
 
+test('the files of a release are those of the table in CONTRIBUTING.md', () => {
+  const [, table = ''] = /^## Release\n([^]*?)^## /m.exec(readPage('CONTRIBUTING.md')) ?? [];
+  const named = [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, name = '']) => name);
+  assert.deepEqual(
+    published.toSorted(),
+    named.map((name) => name.replace('VERSION', version)).toSorted(),
+  );
+});
+
 test('publint finds nothing in the package', async () => {
   await tool('publint/src/cli.js', ['run', tarball, '--strict'], folder);
 });
@@ -130,8 +139,6 @@ testNeeding(
   [programs.node22],
   'the program runs with each Node.js, which may be too old for it',
   async () => {
-    const manifest = await readFile(join(installed, 'node_modules/postrider/package.json'), 'utf8');
-    const { version } = JSON.parse(manifest) as { version: string };
     for (const node of await nodes()) {
       const PATH = [dirname(node), environment['PATH']].join(delimiter);
       const { stdout } = await run('npx', ['postrider', '--version'], {

@@ -3,6 +3,7 @@ import zlib from 'node:zlib';
 import swagger from '@fastify/swagger';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { limitConnections } from '../../ops/connection-limit.ts';
+import { version } from '../../ops/process.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Access } from '../access/access.ts';
 import { hasRule, mayAsk } from '../access/may-ask.ts';
@@ -182,7 +183,7 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
       api.get(
         '/session',
         { schema: { summary: 'Who asks', response: answer('session') } },
-        ({ session }) => session,
+        ({ session }) => (session?.role === 'customer' ? session : { ...session, version }),
       );
       options.routes(api);
       done();

@@ -156,6 +156,7 @@ function Who({
           <a href="/logout">Log out</a>
         </p>
       )}
+      <p>Postrider {session.version}</p>
     </div>
   );
 }

@@ -42,6 +42,7 @@ export const operator: Session = {
   bodies: true,
   csrf: 'csrf-1',
   isOpen: false,
+  version: '1.2.3',
 };
 
 /** The pages, and an API behind them that answers from memory. */

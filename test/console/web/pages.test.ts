@@ -50,6 +50,7 @@ visiting(
   async ({ page, open }) => {
     await open('/');
     await page.getByText('5 destinations do not get events.').waitFor();
+    await page.getByText('Postrider 1.2.3').waitFor();
     const rows = page.locator('tbody tr');
     assert.equal(await rows.count(), 50);
     const words = await rows.locator('.badge').allInnerTexts();

@@ -7,7 +7,7 @@ const stages: readonly (readonly [title: string, names: RegExp])[] = [
   ['Gateway', /^postrider_gateway_/],
   ['Router', /^postrider_router_/],
   ['Audiences', /^postrider_audience_/],
-  ['All roles', /^postrider_(?:ready|config|kafka|heap)/],
+  ['All roles', /^postrider_(?:ready|build|config|kafka|heap)/],
   ['Delivery', /^postrider_/],
 ];
 /** In the order of the flow. */

@@ -31,6 +31,7 @@ const session = named(
     bodies: z.boolean().describe('Whether bodies of events may be seen.'),
     csrf: z.string().describe('To be sent with every POST, as the header x-csrf-token.'),
     isOpen: z.boolean().describe('Nobody has to log in: it listens on loopback only.'),
+    version: maybe(z.string().describe('The release that runs. Customers are not told.')),
   }),
 );
 
