@@ -91,8 +91,9 @@ export class DeliveryEvents {
       this.#write(job, (at, subject) => attemptLine(at, subject, publicUrl, outcome, tookMs));
     }
     // A 429 only asks for patience, and permanent refusals are in the dead letters.
-    const isCutOff = outcome.kind === 'retryable' && outcome.cause === 'cut-off';
-    if (outcome.kind === 'retryable' && conditionShownBy(outcome) !== 'up' && !isCutOff)
+    // What our own network does is told once, when it begins.
+    const isOurs = outcome.kind === 'retryable' && /^(?:cut-off|proxy)$/.test(outcome.cause);
+    if (outcome.kind === 'retryable' && conditionShownBy(outcome) !== 'up' && !isOurs)
       this.#endpointFailed(job, endpoint, outcome);
   }
 

@@ -67,6 +67,7 @@ export const requestFailures = [
   'tls',
   'local',
   'cut-off',
+  'proxy',
   'token',
   'other',
 ] as const;
@@ -127,6 +128,14 @@ export const unreachedInTime: Retryable = Object.freeze({
   kind: 'retryable',
   cause: 'timeout',
   detail: 'no connection in time',
+  unreached: true,
+});
+
+/** The proxy's own connection was not made in time, so nothing is known of the endpoint. */
+export const proxySilent: Retryable = Object.freeze({
+  kind: 'retryable',
+  cause: 'proxy',
+  detail: 'no connection to the proxy in time',
   unreached: true,
 });
 
@@ -206,6 +215,9 @@ function retryCauseOfStatus(status: number, rule: 'retry.on' | undefined): Retry
 
 /** The code of our own errors about names. */
 export const dnsErrorCode = 'EDNS';
+/** The codes of errors of `DELIVERY_PROXY`: of its own, and of endpoints that it does not reach. */
+export const proxyErrorCode = 'EPROXY';
+export const tunnelErrorCode = 'ETUNNEL';
 
 /** Codes of Node, OpenSSL and undici, by cause. Failures with other codes are retryable. */
 const causesByCode: Readonly<Record<string, RetryCause>> = {
@@ -221,6 +233,8 @@ const causesByCode: Readonly<Record<string, RetryCause>> = {
   ENOTFOUND: 'dns',
   EAI_AGAIN: 'dns',
   [dnsErrorCode]: 'dns',
+  [proxyErrorCode]: 'proxy',
+  [tunnelErrorCode]: 'connection',
   ECONNREFUSED: 'connection',
   ECONNRESET: 'connection',
   EPIPE: 'connection',
@@ -325,6 +339,11 @@ export function isNotHttp(error: unknown): boolean {
   return name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW';
 }
 
+/** The code of an error, or of those for each address; empty if there is none. */
+export function codeOf(error: unknown): string {
+  return describe(error).code;
+}
+
 interface Description {
   readonly name: string;
   readonly code: string;
@@ -411,8 +430,11 @@ function tellsMore(a: Retryable, b: Retryable): boolean {
   return (a.retryAfterMs ?? 0) < (b.retryAfterMs ?? 0);
 }
 
+/** Causes that say nothing about the endpoint. */
+const saysNothing: ReadonlySet<RetryCause> = new Set(['local', 'cut-off', 'proxy', 'token']);
+
 function weight({ cause, unreached }: Retryable): number {
-  if (cause === 'local' || cause === 'cut-off' || cause === 'token') return 0;
+  if (saysNothing.has(cause)) return 0;
   return unreached ? 1 : 2;
 }
 
@@ -439,6 +461,7 @@ export function conditionShownBy(outcome: Outcome): EndpointCondition {
       return 'up';
     case 'local':
     case 'cut-off':
+    case 'proxy':
     case 'token':
     case 'skipped':
       return 'unknown';

@@ -44,6 +44,8 @@ interface Failure {
   readonly endedMs: number;
   /** The failure in words, for people. */
   readonly detail: string;
+  /** The proxy, through which all of them are reached, has failed. */
+  readonly isByProxy?: true;
 }
 
 interface Outage {
@@ -115,6 +117,19 @@ export class Reachability {
     if (outcome.kind === 'retryable') {
       // Our own shortage tells nothing of our network.
       if (outcome.cause === 'local') return outcome;
+      if (outcome.cause === 'proxy') return this.#missedProxy(provider, outcome, startedMs);
+    }
+    const failure = this.#unreached.get(provider);
+    if (failure?.isByProxy === true) {
+      // What was on its way when the proxy failed may have ended with it.
+      if (startedMs < failure.endedMs)
+        return outcome.kind === 'retryable' && outcome.status === undefined
+          ? cutOff(outcome)
+          : outcome;
+      // Whatever the endpoint did, the proxy works.
+      this.#end();
+    }
+    if (outcome.kind === 'retryable') {
       // Outside an outage, and once the provider was reached in it, this is an endpoint that hangs.
       if (outcome.silent === true && (!this.isCutOff || this.#reached.has(provider)))
         return outcome;
@@ -178,6 +193,23 @@ export class Reachability {
     return this.#isNew || this.#known.has(provider);
   }
 
+  /** One failure says it all: that is no endpoint's, and others would fail alike. */
+  #missedProxy(provider: string, outcome: Retryable, startedMs: number): Outcome {
+    const { clock, onCutOff } = this.#options;
+    const { detail } = outcome;
+    this.#unreached.set(provider, {
+      startedMs,
+      endedMs: clock.steadyNow(),
+      detail,
+      isByProxy: true,
+    });
+    this.#reached.delete(provider);
+    if (this.isCutOff) return outcome;
+    this.#sinceMs = clock.now();
+    onCutOff(1, detail);
+    return outcome;
+  }
+
   get #lost(): number {
     let lost = 0;
     for (const provider of this.#unreached.keys()) if (this.#isEvidence(provider)) lost += 1;
@@ -185,6 +217,7 @@ export class Reachability {
   }
 
   get #isOver(): boolean {
+    for (const { isByProxy } of this.#unreached.values()) if (isByProxy === true) return false;
     return !looksCutOff(this.#lost, this.#reached.size);
   }
 

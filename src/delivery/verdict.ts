@@ -6,7 +6,7 @@ import type { BundleHeader } from './bundle/format.ts';
 import { backlogDeferral, deferralOf } from './lane/deferral.ts';
 import type { Deferral, LaneView, Prospects } from './lane/deferral.ts';
 import { lackText } from './outcome.ts';
-import type { DeadLetterReason, Outcome, Permanent, Retryable } from './outcome.ts';
+import type { DeadLetterReason, Outcome, Permanent, Retryable, RetryCause } from './outcome.ts';
 import { endMs, planDeferral, planRetry, wantedBreakerDelayMs } from './retry-policy.ts';
 import type { Circumstances, DeferralCause, Later } from './retry-policy.ts';
 
@@ -241,17 +241,19 @@ function atItsTurn(
     : giveUp(event, 'expired-late', '');
 }
 
+/**
+ * Causes that say nothing about the endpoint. The same event goes out again when this worker is connected again, or
+ * has another token.
+ */
+const isNoAttempt: ReadonlySet<RetryCause> = new Set(['cut-off', 'proxy', 'token']);
+
 function afterAttempt(
   event: EventState,
   { outcome, placeLeftMs }: Extract<Happened, { kind: 'attempted' }>,
   now: Circumstances,
 ): Verdict {
   if (outcome.kind === 'delivered') return finish;
-  // The attempt says nothing about the endpoint. The same event goes out again when this worker is connected
-  // again.
-  if (outcome.kind === 'retryable' && outcome.cause === 'cut-off') return wait;
-  // The same event goes out again with another token.
-  if (outcome.kind === 'retryable' && outcome.cause === 'token') return wait;
+  if (outcome.kind === 'retryable' && isNoAttempt.has(outcome.cause)) return wait;
   const attempts = event.envelope.attempts + 1;
   const { detail } = outcome;
   if (outcome.kind === 'permanent')

@@ -144,6 +144,10 @@ const groups: readonly Group[] = [
         'Deliveries to one destination that one worker has in flight at most, if the destination has no `maxInFlight`. Never more than a quarter of `DELIVERY_MAX_IN_FLIGHT`.',
       deliveryAllowNetworks:
         'Networks that deliveries may go to although they are not public. In `dev` loopback is allowed unless this is set, even to nothing.',
+      deliveryProxy:
+        'Proxy through which all requests to endpoints and authorization servers go, by CONNECT. It resolves names and has to refuse private addresses. A login is percent-encoded.',
+      deliveryNoProxy:
+        'Hosts that are reached without the proxy: names with all below them, addresses, and networks of URLs that have an address.',
     },
   },
   {

@@ -10,9 +10,11 @@ import {
   key,
   list,
   matching,
+  nameOrNetwork,
   network,
   oneOf,
   origin,
+  proxyUrl,
   text,
   tiers,
   webOrigin,
@@ -86,6 +88,10 @@ export interface Settings {
   readonly deliveryMaxInFlightPerDestination: number;
   /** CIDRs; an empty list is not the same as undefined: `dev` then allows loopback. */
   readonly deliveryAllowNetworks: readonly string[] | undefined;
+  /** Undefined: requests go out directly. */
+  readonly deliveryProxy: string | undefined;
+  /** Names, addresses and CIDRs. */
+  readonly deliveryNoProxy: readonly string[];
   /** The folder of the checkpoints of `audience-sync`. */
   readonly audienceCheckpointDir: string | undefined;
   /** The only folder that `audience-sync` reads lists from. */
@@ -269,6 +275,17 @@ export const settingsTable: Table = {
       list(network),
     ),
     emptyAllowed: true,
+  },
+  deliveryProxy: secret(
+    'DELIVERY_PROXY',
+    'a URL such as http://proxy:3128 or http://user:password@proxy:3128',
+    proxyUrl,
+  ),
+  deliveryNoProxy: {
+    name: 'DELIVERY_NO_PROXY',
+    fallback: [],
+    allowed: 'names, addresses and networks, e.g. crm.example,10.0.0.0/8',
+    parse: list(nameOrNetwork),
   },
   audienceCheckpointDir: optional('AUDIENCE_CHECKPOINT_DIR', 'a path', text),
   audienceFilesDir: { name: 'AUDIENCE_FILES_DIR', fallback: '.', allowed: 'a path', parse: text },

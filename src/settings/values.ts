@@ -52,6 +52,25 @@ export function network(given: string): string | undefined {
   return ipaddr.isValidCIDR(given) ? given : undefined;
 }
 
+/** A proxy's URL. It has nothing but a login, in which special characters are percent-encoded, a host and a port. */
+export function proxyUrl(given: string): string | undefined {
+  const url = URL.parse(given);
+  if (url?.protocol !== 'http:' || url.pathname !== '/' || url.search + url.hash !== '')
+    return undefined;
+  try {
+    decodeURIComponent(url.username + url.password);
+    return given;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A name, which stands for all below it too, with or without a dot before it; an address or a network. */
+export function nameOrNetwork(given: string): string | undefined {
+  if (ipaddr.isValid(given) || ipaddr.isValidCIDR(given)) return given;
+  return /^\.?[\p{L}\d_](?:[\p{L}\d_.-]*[\p{L}\d_])?$/u.test(given) ? given : undefined;
+}
+
 /** `*`, or what browsers send: no path, no slash at the end. `*.` before a host stands for every name below it. */
 export function origin(given: string): string | undefined {
   const example = given.replace('://*.', '://any.');

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from '../harness/fast-check.ts';
 import type { Outcome } from '../../src/delivery/outcome.ts';
-import { delivered, silentOnKeptConnection, timedOut } from '../../src/delivery/outcome.ts';
+import {
+  delivered,
+  proxySilent,
+  silentOnKeptConnection,
+  timedOut,
+} from '../../src/delivery/outcome.ts';
 import { providerOf } from '../../src/delivery/prepared-destination.ts';
 import { looksCutOff, Reachability, type Providers } from '../../src/delivery/reachability.ts';
 import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
@@ -56,6 +61,42 @@ function numbered(from: number, to: number): string[] {
 function isCutOff(outcome: Outcome): boolean {
   return outcome.kind === 'retryable' && outcome.cause === 'cut-off';
 }
+
+describe('a worker whose proxy fails', () => {
+  test('is cut off at once, however few providers it has, until something gets through again', async () => {
+    const { clock, reachability, told, judge } = watch(2);
+    await clock.pass(10);
+    assert.equal(judge('provider-0', proxySilent), proxySilent);
+    assert.deepEqual([reachability.isCutOff, told], [true, ['cut off from 1']]);
+    await clock.pass(5_000);
+    judge('provider-0', delivered, 5_005);
+    assert.equal(reachability.isCutOff, true);
+    judge('provider-0', proxySilent);
+    await clock.pass(1_000);
+    reachability.tick(providers(numbered(0, 2)));
+    assert.ok(reachability.isProbed('provider-0') && !reachability.isUnreached('provider-1'));
+    judge('provider-1', delivered);
+    assert.equal(reachability.isCutOff, true);
+    judge('provider-0', delivered, 100);
+    assert.deepEqual(told, ['cut off from 1', 'reached after 6000 ms']);
+  });
+
+  test('is connected again when the proxy does not reach an endpoint, whose own failure that is', async () => {
+    const { clock, reachability, judge } = watch(2);
+    judge('provider-0', proxySilent);
+    await clock.pass(1_000);
+    assert.equal(judge('provider-0', unreached, 100), unreached);
+    assert.equal(reachability.isCutOff, false);
+  });
+
+  test('does not wait for a provider that nobody sends to any more', async () => {
+    const { clock, reachability, judge } = watch(2);
+    judge('provider-0', proxySilent);
+    await clock.pass(1_000);
+    reachability.tick(providers(['provider-1']));
+    assert.equal(reachability.isCutOff, false);
+  });
+});
 
 describe('a worker is cut off', () => {
   test('when at least eight providers are lost, and at most one in twenty is reached', () => {

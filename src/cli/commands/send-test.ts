@@ -49,6 +49,8 @@ export async function testDestination(
     clock: systemClock,
     timeoutMs: settings.deliveryTimeoutMs,
     allowNetworks: settings.deliveryAllowNetworks ?? [],
+    proxyUrl: settings.deliveryProxy,
+    withoutProxy: settings.deliveryNoProxy,
   });
 }
 

@@ -71,6 +71,8 @@ export async function startDeliveryRole({ settings }: Context, parts: SharedPart
     clock: deps.clock,
     timeoutMs: settings.deliveryTimeoutMs,
     allowNetworks: settings.deliveryAllowNetworks ?? [],
+    proxyUrl: settings.deliveryProxy,
+    withoutProxy: settings.deliveryNoProxy,
     keptAnswerBytes: settings.deliveryAnswerBytes,
   });
   const delivery = await startDelivery({ ...deps, sender, ...deliverySettings(settings) });

@@ -1,5 +1,5 @@
 import { connect as connectTcp, isIP } from 'node:net';
-import type { LookupFunction, Socket } from 'node:net';
+import type { LookupFunction, Socket, TcpNetConnectOpts } from 'node:net';
 import { errors } from 'undici';
 import type { buildConnector } from 'undici';
 import { asError } from '../../errors.ts';
@@ -7,11 +7,13 @@ import type { SteadyClock } from '../../ops/clock.ts';
 import { AddressRefusedError } from './address-guard.ts';
 import type { Allowing } from './address-guard.ts';
 import type { Deadlines, Timed } from './deadlines.ts';
-import { guardedLookup, refusal } from './guarded-lookup.ts';
+import { guardedLookup, isLocalhost, plainLookup, refusal, withoutRoot } from './guarded-lookup.ts';
 import { IdleConnections, KeptConnection } from './idle-connections.ts';
 import type { NameResolver } from './name-resolver.ts';
+import { codeOf, isOurWant } from '../outcome.ts';
 import type { TlsIdentity } from '../prepared-destination.ts';
-import { TlsOpener, type ResumingSocket } from './tls.ts';
+import type { Proxy } from './proxy.ts';
+import { TlsOpener, type ResumingSocket, type TlsTarget } from './tls.ts';
 import { adjustParser } from './undici-parser.ts';
 
 export interface ConnectorOptions {
@@ -20,6 +22,8 @@ export interface ConnectorOptions {
   readonly guard: Allowing;
   readonly resolver: NameResolver;
   readonly clock: SteadyClock;
+  /** The only way out, except to the hosts that it skips; undefined: connections are made directly. */
+  readonly proxy?: Proxy | undefined;
   /** So many open connections that none is kept after its answer; 10,000 by default. */
   readonly maxKept?: number;
 }
@@ -28,6 +32,8 @@ export interface ConnectorOptions {
 export interface Caller {
   /** The TCP connection was accepted; TLS may still be missing. */
   isReached: boolean;
+  /** There is no connection to the proxy yet. */
+  awaitsProxy: boolean;
   /** The time for the whole of it. */
   readonly timeoutMs: number;
 }
@@ -70,6 +76,7 @@ export class Connector {
   readonly #deadlines: Deadlines;
   readonly #tls: TlsOpener;
   readonly #lookup: LookupFunction;
+  readonly #proxyLookup: LookupFunction;
   readonly #opening = new Set<Opening>();
   readonly #idle: IdleConnections;
   #open = 0;
@@ -82,6 +89,7 @@ export class Connector {
     this.#deadlines = deadlines;
     this.#tls = new TlsOpener(options.clock);
     this.#lookup = guardedLookup(options.guard, options.resolver);
+    this.#proxyLookup = plainLookup(options.resolver);
     this.#idle = new IdleConnections(options.clock);
   }
 
@@ -116,7 +124,7 @@ export class Connector {
     callback: Callback,
     identity: TlsIdentity | undefined,
   ): void {
-    const { guard, clock } = this.#options;
+    const { guard, clock, proxy } = this.#options;
     const { timeoutMs } = this.caller ?? this.#options;
     const { hostname: host, protocol } = target;
     if (isIP(host) !== 0 && !guard.allows(host)) {
@@ -135,6 +143,13 @@ export class Connector {
     };
     const place = `${host}:${tcp.port}`;
     const origin = identity === undefined ? place : `${place} as ${identity.id}`;
+    const name = withoutRoot(host);
+    // To the proxy, `localhost` would be the proxy itself.
+    if (proxy !== undefined && !isLocalhost(name) && proxy.leadsTo(name)) {
+      const tls = isEncrypted ? { identity, isName: isIP(host) === 0 } : undefined;
+      this.#tunnel(proxy, tcp, origin, tls, callback);
+      return;
+    }
     let encrypted: ResumingSocket | undefined;
     try {
       encrypted = isEncrypted ? this.#tls.open(tcp, isIP(host) === 0, identity) : undefined;
@@ -156,6 +171,61 @@ export class Connector {
     });
     encrypted?.once('secureConnect', opening.isOpen);
     socket.on('error', opening.hasFailed);
+  }
+
+  /** The name is resolved by the proxy, and the address that it connects to is not known here. */
+  #tunnel(
+    proxy: Proxy,
+    tcp: TlsTarget & TcpNetConnectOpts,
+    origin: string,
+    tls: TunnelledTls | undefined,
+    callback: Callback,
+  ): void {
+    const { clock } = this.#options;
+    const { host, port } = proxy;
+    const plain = { ...tcp, host, port, lookup: this.#proxyLookup, highWaterMark: 65_536 };
+    const socket = connectTcp(plain);
+    const opening = new Opening(origin, socket, this.caller, callback, this.#ended);
+    this.#opening.add(opening);
+    this.#deadlines.add(opening, clock.steadyNow());
+    opening.awaitsProxy = true;
+    socket.once('connect', () => {
+      opening.awaitsProxy = false;
+      const target = isIP(tcp.host) === 6 ? `[${tcp.host}]:${tcp.port}` : `${tcp.host}:${tcp.port}`;
+      proxy.askForTunnel(socket, target, (error) => {
+        if (error === undefined) {
+          this.#tunnelled(opening, tcp, tls);
+          return;
+        }
+        opening.hasFailed(error);
+        socket.destroy();
+      });
+    });
+    socket.on('error', (error) => {
+      // What this machine lacks is not the proxy's fault, and the endpoint behind it may hang.
+      const isOther = opening.isTunnelled || isOurWant(codeOf(error), host);
+      const isEndpointLate = opening.isLate && !opening.awaitsProxy;
+      const failure = proxy.failed(`cannot be used: ${error.message}`);
+      opening.hasFailed(isOther || isEndpointLate ? error : failure);
+    });
+  }
+
+  #tunnelled(opening: Opening, { host, port }: TlsTarget, tls: TunnelledTls | undefined): void {
+    opening.isTunnelled = true;
+    opening.endpointReached();
+    if (tls === undefined) {
+      opening.isOpen();
+      return;
+    }
+    try {
+      const { socket } = opening;
+      const encrypted = this.#tls.open({ socket, host, port }, tls.isName, tls.identity);
+      opening.socket = encrypted;
+      encrypted.once('secureConnect', opening.isOpen);
+      encrypted.on('error', opening.hasFailed);
+    } catch (error) {
+      opening.socket.destroy(asError(error));
+    }
   }
 
   #refuse(callback: Callback, error: Error): void {
@@ -206,17 +276,26 @@ export class Connector {
   };
 }
 
+/** The part of an endpoint that TLS inside a tunnel needs. */
+interface TunnelledTls {
+  readonly identity: TlsIdentity | undefined;
+  readonly isName: boolean;
+}
+
 /** A connection that is being made. */
 class Opening implements Timed {
   deadlineMs = 0;
   earlier: Timed | undefined = undefined;
   later: Timed | undefined = undefined;
-  readonly socket: Socket;
+  socket: Socket;
+  /** The proxy has connected us with the endpoint. */
+  isTunnelled = false;
   readonly callback: Callback;
   /** Its deadline has passed. */
   isLate = false;
   readonly origin: string;
   readonly #caller: Caller | undefined;
+  #awaitsProxy = false;
   #onEnd: ((opening: Opening, error: Error | null) => void) | undefined;
 
   constructor(
@@ -233,9 +312,22 @@ class Opening implements Timed {
     this.#onEnd = onEnd;
   }
 
+  get awaitsProxy(): boolean {
+    return this.#awaitsProxy;
+  }
+
+  set awaitsProxy(awaitsProxy: boolean) {
+    this.#awaitsProxy = awaitsProxy;
+    if (this.#caller !== undefined) this.#caller.awaitsProxy = awaitsProxy;
+  }
+
+  endpointReached(): void {
+    if (this.#caller !== undefined) this.#caller.isReached = true;
+  }
+
   /** @returns the address, unless it is refused, and the connection closed */
   reached(host: string, guard: Allowing): string | undefined {
-    if (this.#caller !== undefined) this.#caller.isReached = true;
+    this.endpointReached();
     const address = this.socket.remoteAddress;
     if (address !== undefined && guard.allows(address)) return address;
     // If the peer has already closed the connection, the socket has no address.

@@ -38,6 +38,18 @@ export function guardedLookup(guard: Allowing, resolver: NameResolver): LookupFu
   };
 }
 
+/** A `lookup` for the operator's own hosts, whose addresses need not be public. */
+export function plainLookup(resolver: NameResolver): LookupFunction {
+  return (hostname, options, callback) => {
+    resolver.resolve(withoutRoot(hostname.toLowerCase()), (error, addresses) => {
+      const [first] = addresses;
+      if (error !== null) callback(error, []);
+      else if (options.all === true) callback(null, [...addresses]);
+      else callback(null, first?.address ?? '', first?.family ?? 0);
+    });
+  };
+}
+
 /** The error for a host that led to this address. */
 export function refusal(host: string, address: string): Error {
   const isSaidByUrl = isIP(host) !== 0 || isLocalhost(host);
@@ -49,7 +61,7 @@ export function withoutRoot(hostname: string): string {
 }
 
 /** RFC 6761 §6.3: such names are loopback, whatever a name server would say. */
-function isLocalhost(hostname: string): boolean {
+export function isLocalhost(hostname: string): boolean {
   const name = withoutRoot(hostname);
   return name === 'localhost' || name.endsWith('.localhost');
 }

@@ -14,6 +14,7 @@ import {
   isNotHttp,
   outcomeOfError,
   outcomeOfStatus,
+  proxySilent,
   silentOnKeptConnection,
   timedOut,
   unreachedInTime,
@@ -56,6 +57,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   /** With the query. */
   readonly path: string;
   isReached = false;
+  awaitsProxy = false;
   isRefused = false;
   deadlineMs = 0;
   earlier: Timed | undefined = undefined;
@@ -198,6 +200,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   }
 
   #lateOutcome(): Outcome {
+    if (this.awaitsProxy) return proxySilent;
     if (!this.isReached) return unreachedInTime;
     if (this.#isTaken) return deliveredDespite(this.#status, timedOut);
     return this.#isFirstOnConnection || this.#hasAnswerBegun ? timedOut : silentOnKeptConnection;

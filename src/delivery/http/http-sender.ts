@@ -8,6 +8,7 @@ import { HttpAttempt } from './http-attempt.ts';
 import type { AttemptContext } from './http-attempt.ts';
 import { longestIdleMs } from './idle-connections.ts';
 import { CachingResolver } from './name-resolver.ts';
+import { Proxy } from './proxy.ts';
 import { OriginConnections } from './origin-connections.ts';
 import type { OAuth2 } from '../../resources/schema/webhook-login.ts';
 import { TokenClient } from './token-client.ts';
@@ -68,7 +69,7 @@ export class HttpSender implements Sender, AttemptContext {
     // With undici, this means that no connection is used twice.
     this.#single = new OriginConnections({ ...common, pipelining: 0 });
     this.#inner = new Connector(
-      { ...options, guard: options.guard.ofNamedNetworks },
+      { ...options, guard: options.guard.ofNamedNetworks, proxy: undefined },
       this.#deadlines,
     );
     this.#tokens = new TokenClient({
@@ -132,6 +133,9 @@ export interface SenderSettings {
   readonly timeoutMs: number;
   /** Networks in CIDR notation that requests may reach although they are not public. */
   readonly allowNetworks: readonly string[];
+  /** The values of `DELIVERY_PROXY` and `DELIVERY_NO_PROXY`. */
+  readonly proxyUrl?: string | undefined;
+  readonly withoutProxy?: readonly string[];
   /** The value of `DELIVERY_ANSWER_BYTES`. */
   readonly keptAnswerBytes?: number;
 }
@@ -140,7 +144,14 @@ export interface SenderSettings {
  * Sends to the public internet and to the allowed networks.
  * @throws PostriderError `setting-invalid` for a value that is not a network
  */
-export function openSender({ allowNetworks, ...settings }: SenderSettings): Sender {
+export function openSender({
+  allowNetworks,
+  proxyUrl,
+  withoutProxy = [],
+  ...settings
+}: SenderSettings): Sender {
   const guard = new AddressGuard(allowNetworks);
-  return new HttpSender({ ...settings, guard, resolver: new CachingResolver(settings.clock) });
+  const proxy = proxyUrl === undefined ? undefined : new Proxy(proxyUrl, withoutProxy);
+  const resolver = new CachingResolver(settings.clock);
+  return new HttpSender({ ...settings, guard, proxy, resolver });
 }

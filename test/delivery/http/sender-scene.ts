@@ -7,6 +7,7 @@ import { after } from 'node:test';
 import { AddressGuard } from '../../../src/delivery/http/address-guard.ts';
 import { HttpSender } from '../../../src/delivery/http/http-sender.ts';
 import { CachingResolver } from '../../../src/delivery/http/name-resolver.ts';
+import type { Proxy } from '../../../src/delivery/http/proxy.ts';
 import type { NameResolver } from '../../../src/delivery/http/name-resolver.ts';
 import type { Outcome } from '../../../src/delivery/outcome.ts';
 import { pathTo, PreparedDestination } from '../../../src/delivery/prepared-destination.ts';
@@ -36,6 +37,7 @@ export interface SenderSetup {
   readonly timeoutMs?: number;
   readonly clock?: SteadyClock;
   readonly maxKept?: number;
+  readonly proxy?: Proxy;
   readonly keptAnswerBytes?: number;
 }
 
@@ -45,6 +47,7 @@ export function createSender(setup: SenderSetup = {}): HttpSender {
     guard: setup.guard ?? new AddressGuard(setup.allowNetworks ?? allowLoopback),
     resolver: setup.resolver ?? new CachingResolver(systemClock),
     clock: setup.clock ?? systemClock,
+    proxy: setup.proxy,
     ...(setup.maxKept === undefined ? {} : { maxKept: setup.maxKept }),
     ...(setup.keptAnswerBytes === undefined ? {} : { keptAnswerBytes: setup.keptAnswerBytes }),
   });
