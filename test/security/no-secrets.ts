@@ -29,6 +29,7 @@ const secrets = {
   databasePassword: 'database-password-zq14',
   pathToken: 'path-token-zq15',
   formerSecret: 'former-secret-zq16',
+  clientSecret: 'client-secret-zq17',
 };
 /** By design in what these print: names, and the URLs of endpoints as they are configured. */
 const shownByGet: readonly string[] = [secrets.writeKey, secrets.queryToken];
@@ -133,12 +134,22 @@ test('commands that fail and commands that answer show no secret', async () => {
     signature: 'both',
   });
   const before = { ...hanging, sharedSecret: secrets.formerSecret };
+  const { clientSecret } = secrets;
+  const oauth2 = { tokenUrl: `${receiver.url}/token`, clientId: 'postrider', clientSecret };
+  const clientCertificate = { certificate: cert, privateKey: key };
+  const behindLogin = destination('login', `${receiver.url}/login`, {
+    webhooks: [
+      { url: `${receiver.url}/login`, oauth2 },
+      { url: 'https://127.0.0.1:1/', clientCertificate },
+    ],
+  });
   const good = documents(
     shop,
     destination('refusing', `${receiver.url}/refuses?token=${secrets.queryToken}`),
     hanging,
     destination('gone', `http://127.0.0.1:1/?token=${secrets.queryToken}`),
     destination('chat', secretUrl, { secretUrl: true }),
+    behindLogin,
     { kind: 'NoticeHook', id: 'team', name: 'Team', url: secretUrl },
   );
   assert.equal(await run(['apply', '-f', '-'], documents(shop, before)), 0);
@@ -189,6 +200,7 @@ test('commands that fail and commands that answer show no secret', async () => {
   assert.equal(await run(['get', 'audience', '-o', 'yaml']), 0);
   assert.equal(await run(['send-test', 'refusing']), 1);
   assert.equal(await run(['send-test', 'chat']), 1);
+  assert.equal(await run(['send-test', 'login']), 1);
   assert.equal(await run(['secrets', 'rotate']), 0);
   expectSilence();
 });
@@ -204,6 +216,7 @@ test('settings that are wrong are told without their secrets', async () => {
     { KAFKA_BROKERS: `app:${urlPassword}@kafka.example:9092` },
     { SCHEMA_REGISTRY_URL: `https://user:${urlPassword}@registry.example/` },
     { SCHEMA_REGISTRY_USERNAME: '' },
+    { DELIVERY_PROXY: `https://user:${urlPassword}@proxy.example` },
   ];
   for (const env of wrong) {
     const context = createContext({ ...postrider.environment, ...env });

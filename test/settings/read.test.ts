@@ -54,6 +54,8 @@ const refused: [string, string][] = [
   ['RETRY_TIERS', ','],
   ['RETRY_TIERS', '0s'],
   ['DELIVERY_ALLOW_NETWORKS', '127.0.0.1'],
+  ['DELIVERY_NO_PROXY', 'crm.example/'],
+  ['DELIVERY_NO_PROXY', 'a b'],
   ['LOG_LEVEL', 'loud'],
 ];
 for (const [name, value] of refused) {
@@ -64,6 +66,28 @@ for (const [name, value] of refused) {
     });
   });
 }
+
+test('a proxy is an http URL of a host, with or without a login, and is not shown if it is anything else', () => {
+  for (const given of [
+    'http://proxy:3128',
+    'http://user:p%40ss@10.0.0.1:3128/',
+    'http://[::1]:8080',
+  ])
+    assert.equal(readSettings({ DELIVERY_PROXY: given }).deliveryProxy, given);
+  for (const given of [
+    'proxy:3128',
+    'https://u:zq1@proxy',
+    'http://proxy/zq1',
+    'http://u:%zq1@proxy',
+  ])
+    assert.throws(() => readSettings({ DELIVERY_PROXY: given }), {
+      message: /^DELIVERY_PROXY is not valid, allowed: a URL such as http:\/\/proxy:3128/,
+    });
+  const { deliveryNoProxy } = readSettings({
+    DELIVERY_NO_PROXY: 'crm.example, .corp,10.0.0.0/8,::1',
+  });
+  assert.deepEqual(deliveryNoProxy, ['crm.example', '.corp', '10.0.0.0/8', '::1']);
+});
 
 test('every wrong setting is named in one go', () => {
   assert.throws(() => readSettings({ OPS_PORT: 'x', LOG_LEVEL: 'y' }), {
