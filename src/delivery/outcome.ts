@@ -139,19 +139,6 @@ export const proxySilent: Retryable = Object.freeze({
   unreached: true,
 });
 
-/** A URL that was not tried because its authorization server gives no token. */
-export function withoutToken(detail: string): Retryable {
-  return { kind: 'retryable', cause: 'token', detail };
-}
-
-/** The endpoint refused a token that may have been revoked, so the event is sent again with another one. */
-export const tokenRefused: Retryable = Object.freeze({
-  kind: 'retryable',
-  cause: 'token',
-  detail: 'answered 401; the event is sent again with another token',
-  status: 401,
-});
-
 export const silentOnKeptConnection: Retryable = Object.freeze({ ...timedOut, silent: true });
 
 /** An answer that is delayed without end by 1xx answers: more header than is read. */

@@ -4,10 +4,11 @@ import type { Call } from '../event/call.ts';
 import { noUrlValues, urlPathOf, urlValuesOf, type UrlValues } from '../event/url-template.ts';
 import type { Destination } from '../resources/resource.ts';
 import { openSender, type SenderSettings } from './http/http-sender.ts';
-import { withoutToken, withoutUrl, type Outcome } from './outcome.ts';
+import { withoutUrl, type Outcome } from './outcome.ts';
 import { pathTo, PreparedDestination, type PreparedEndpoint } from './prepared-destination.ts';
 import type { Sender, TokenAnswer } from './sender.ts';
 import { bearer } from './token/token-source.ts';
+import { withoutToken } from './token/tokens.ts';
 
 export interface TestAnswer {
   /** Without credentials and query. */

@@ -3,11 +3,11 @@ import { EndpointBreaker } from './breaker.ts';
 import type { BreakerOptions } from './breaker.ts';
 import { LogThrottle, LogThrottles } from '../../ops/log-throttle.ts';
 import type { SkipCause } from '../labels.ts';
-import { conditionShownBy, tokenRefused, withoutToken } from '../outcome.ts';
+import { conditionShownBy } from '../outcome.ts';
 import type { Outcome, RetryCause } from '../outcome.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
 import type { UrlFacts } from '../status/standing.ts';
-import type { Login, Tokens } from '../token/tokens.ts';
+import { tokenRefused, withoutToken, type Login, type Tokens } from '../token/tokens.ts';
 
 /** A request may go out now, or not: `wait` until a probe's result is known, `no` while the breaker is open. */
 export type Availability = 'yes' | 'wait' | 'no';

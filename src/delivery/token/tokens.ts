@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Retryable } from '../outcome.ts';
 import type { OAuth2 } from '../../resources/schema/webhook-login.ts';
 import { mayBeRevoked } from './token-times.ts';
 import {
@@ -7,6 +8,19 @@ import {
   type TokenFailure,
   type TokenSourceDeps,
 } from './token-source.ts';
+
+/** A URL that was not tried because its authorization server gives no token. */
+export function withoutToken(detail: string): Retryable {
+  return { kind: 'retryable', cause: 'token', detail };
+}
+
+/** The endpoint refused a token that may have been revoked, so the event is sent again with another one. */
+export const tokenRefused: Retryable = Object.freeze({
+  kind: 'retryable',
+  cause: 'token',
+  detail: 'answered 401; the event is sent again with another token',
+  status: 401,
+});
 
 /** A worker's tokens: the URLs with the same credentials share one. */
 export class Tokens {
