@@ -229,7 +229,7 @@ export function createTopology(options: TopologyOptions): Topology {
     groups,
     all: [
       topic(topics.ingest, 'calls as producers sent them', 'user id', kept(7, 0)),
-      topic(topics.ingestAudience, 'identify calls of audience syncs', 'user id', kept(7, 0)),
+      topic(topics.ingestAudience, 'calls of audience syncs', 'user id', kept(7, 0)),
       topic(
         topics.ingestRejected,
         'calls that could not be routed, unchanged, with the reason',

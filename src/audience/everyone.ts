@@ -1,5 +1,5 @@
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
-import type { Baseline } from './identify.ts';
+import type { Baseline } from './calls.ts';
 
 /** The calls about users who did not change, and what they tell. */
 export interface ToldBaseline extends Baseline {

@@ -1,11 +1,12 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
+import type { TraitCalls } from './calls.ts';
 import { emit, type OutgoingChange } from './emit.ts';
 import { kindOf, readChanges, type Change } from './changes.ts';
 import { textColumns } from './database.ts';
 import type { Deletions } from './deletions.ts';
 import { everyoneRecord, isUpTo, type ToldBaseline } from './everyone.ts';
-import type { IdentifyCalls } from './identify.ts';
+
 import { rememberedOf, type Memberships } from './membership.ts';
 import type { OpenAudience } from './open-audience.ts';
 
@@ -13,7 +14,7 @@ export interface SendOptions {
   readonly audience: OpenAudience;
   readonly memberships: Memberships;
   /** Undefined: nothing is sent, and only the memberships change. */
-  readonly calls: IdentifyCalls | undefined;
+  readonly calls: TraitCalls | undefined;
   readonly deletions: Deletions;
   /** All users are sent, except those up to these ids, by partition, which were sent before. */
   readonly everyone:
@@ -25,7 +26,7 @@ export interface SendOptions {
 }
 
 /**
- * Writes a call and a membership for each change, both in the same transaction. Returns the users that were
+ * Writes the calls and a membership for each change, all in the same transaction. Returns the users that were
  * left out because their calls would be too large.
  */
 export async function sendChanges(options: SendOptions): Promise<readonly string[]> {
@@ -111,7 +112,7 @@ function whetherDeleted({ audience, deletions }: SendOptions, change: Change): C
     : { ...change, deletedMs };
 }
 
-/** Undefined if the call would be too large. */
+/** Undefined if a call would be too large. */
 function recordsOf(
   { calls, memberships }: SendOptions,
   partition: number,
@@ -120,7 +121,7 @@ function recordsOf(
   const kind = kindOf(change);
   const membership = memberships.record(partition, change.userId, rememberedOf(change));
   if (kind === 'forgotten' || calls === undefined) return [membership];
-  const call = calls.of(change);
-  if (call === undefined) return undefined;
-  return kind === 'baseline' ? [call] : [call, membership];
+  const told = calls.of(change);
+  if (told === undefined) return undefined;
+  return kind === 'baseline' ? told : [...told, membership];
 }

@@ -6,12 +6,13 @@ import {
   type SyncCounts,
   type SyncEntry,
 } from '../resources/audiences/record.ts';
+import { TraitCalls } from './calls.ts';
 import { applyChanges, findChanges, type Difference, type SyncTarget } from './changes.ts';
 import { loadState, noneYet, saveState, type CheckpointSubject } from './checkpoint.ts';
 import { Deletions } from './deletions.ts';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
 import { cutOffRun, everyoneRecord, type WantedBaseline } from './everyone.ts';
-import { IdentifyCalls } from './identify.ts';
+
 import { Memberships } from './membership.ts';
 import type { OpenAudience, SyncDeps } from './open-audience.ts';
 import { replay } from './replay.ts';
@@ -146,7 +147,7 @@ export class SyncRun {
     const { ingestAudience: callTopic, audienceMembers: membersTopic } = topology.topics;
     const everyone = what.baseline && (await this.#everyone(what.baseline));
     const { callPartitions } = this.#audience.facts;
-    const calls = new IdentifyCalls({
+    const calls = new TraitCalls({
       target: this.#target,
       sync: this.sync,
       timeMs: this.startedMs,

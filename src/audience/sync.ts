@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { asError, PostriderError } from '../errors.ts';
 import {
+  emittedEver,
   formerDestinations,
   toldOf,
   withTold,
@@ -193,6 +194,7 @@ class Sync {
       source,
       trait,
       destinations,
+      emit: emittedEver(this.#before, this.#target),
       formerDestinations: this.#formerDestinations,
       members,
       syncedMs: outcome === 'done' ? this.#audience.sinceMs : syncedBefore,

@@ -184,15 +184,24 @@ export interface AudienceLimits {
   readonly maxAdded?: number;
 }
 
+/** The calls by which a sync tells of a change. */
+export const emittedCalls = ['identify', 'track'] as const;
+export type EmittedCall = (typeof emittedCalls)[number];
+
+/** The property that names the trait in a track call of a sync, as Segment has it. */
+export const keyProperties = { Audience: 'audience_key', ComputedTrait: 'trait_key' } as const;
+
 interface Synced {
   readonly id: string;
   readonly name: string;
   /** Derived from the name when the resource is created, and kept when the name changes. */
   readonly trait: string;
-  /** The identify calls come from this source. */
+  /** The calls come from this source. */
   readonly source: string;
   /** Only these of the source's destinations; all without it. */
   readonly destinations?: readonly string[];
+  /** In the order of `emittedCalls`; `identify` alone without it. */
+  readonly emit?: readonly EmittedCall[];
   readonly limits?: AudienceLimits;
 }
 

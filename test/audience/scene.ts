@@ -24,8 +24,11 @@ import { fillCurrent, type Members } from './members.ts';
 
 /** A call that a sync emitted, as a reader of committed records sees it. */
 export interface Emitted {
+  readonly type: string;
   readonly userId: string;
   readonly messageId: string;
+  /** Of a track call. */
+  readonly event?: string;
   readonly traits: Readonly<Record<string, unknown>>;
   readonly context: { readonly audience: { id: string; name: string; sync: string } };
   readonly timestamp: string;

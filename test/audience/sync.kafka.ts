@@ -62,6 +62,25 @@ suite('audience sync', { concurrency: 4 }, () => {
     ]);
   });
 
+  test('track calls tell of an audience beside or instead of identify, and take it back', async () => {
+    const both = audience('tracked', { emit: ['identify', 'track'] });
+    await scene.sync(both, membersOf('a'));
+    const track = audience('tracked', { emit: ['track'] });
+    await scene.sync(track, membersOf('a', 'b'));
+    await scene.retireAudience(track);
+    const calls = (await scene.emitted(track)).map(({ userId, type, event = '' }) =>
+      [userId, type, event].join(' ').trim(),
+    );
+    assert.deepEqual(
+      calls.filter((call) => call.startsWith('a')),
+      ['a identify', 'a track Audience Entered', 'a identify', 'a track Audience Exited'],
+    );
+    assert.deepEqual(
+      calls.filter((call) => call.startsWith('b')),
+      ['b track Audience Entered', 'b identify', 'b track Audience Exited'],
+    );
+  });
+
   test('whoever left and comes back is told again, and an audience knows nothing of another', async () => {
     const target = audience('back');
     const other = audience('back-2');

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PostriderError } from '../../errors.ts';
+import { emittedCalls, type EmittedCall } from '../resource.ts';
 
 /**
  * The state of an audience or computed trait, except its members: a record of `audience-syncs`, whose key is
@@ -21,6 +22,8 @@ export interface ToldTrait {
   readonly trait: string;
   /** Undefined: all of the source. */
   readonly destinations?: readonly string[] | undefined;
+  /** The calls that have ever told of the trait, which take it back; undefined: identify alone. */
+  readonly emit?: readonly EmittedCall[] | undefined;
   /** Destinations that are no longer configured for the audience, where users still have the trait. */
   readonly formerDestinations: readonly string[];
   /** Number of users; while a sync sends, the larger one of those before and after it. */
@@ -87,6 +90,7 @@ const stored = z.object({
       source: z.string(),
       trait: z.string(),
       destinations: z.array(z.string()).optional(),
+      emit: z.array(z.enum(emittedCalls)).optional(),
       formerDestinations: z.array(z.string()),
       members: count,
       syncedMs: count.optional(),
@@ -145,6 +149,8 @@ export interface SaidTrait {
   readonly trait: string;
   /** Undefined: all of the source. */
   readonly destinations?: readonly string[] | undefined;
+  /** Undefined: identify alone. */
+  readonly emit?: readonly EmittedCall[] | undefined;
 }
 
 /** Membership belongs to a trait of a source. With another source, it is another trait. */
@@ -185,3 +191,15 @@ export function formerDestinations(
 export function withTold(told: readonly ToldTrait[], now: ToldTrait): readonly ToldTrait[] {
   return [now, ...told.filter((each) => !isSameTrait(each, now))];
 }
+
+/** The calls that have told of the trait by now. */
+export function emittedEver(
+  before: ToldTrait | undefined,
+  { emit }: SaidTrait,
+): readonly EmittedCall[] | undefined {
+  if (before === undefined) return emit;
+  const ever = new Set([...(before.emit ?? usual), ...(emit ?? usual)]);
+  return ever.has('track') ? emittedCalls.filter((each) => ever.has(each)) : undefined;
+}
+
+const usual: readonly EmittedCall[] = ['identify'];

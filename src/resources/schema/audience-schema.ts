@@ -2,10 +2,13 @@ import path from 'node:path';
 import { z } from 'zod';
 import { parseDuration } from '../../duration.ts';
 import {
+  emittedCalls,
+  keyProperties,
   rowFormats,
   valueTypes,
   type Audience,
   type ComputedTrait,
+  type EmittedCall,
   type FileRows,
   type FileValues,
   type PostgresRows,
@@ -74,6 +77,12 @@ const limits = z.strictObject({
   maxAdded: z.exactOptional(percent(1_000_000)),
 });
 
+const emitRule = 'must be identify, track, or a list of them';
+const emit = z.union(
+  [z.enum(emittedCalls).transform((one) => [one]), distinct(z.enum(emittedCalls)).min(1, emitRule)],
+  emitRule,
+);
+
 const synced = {
   id,
   name,
@@ -82,6 +91,7 @@ const synced = {
   ),
   source: id,
   destinations: z.exactOptional(notEmpty(distinct(id))),
+  emit: z.exactOptional(emit),
   limits: z.exactOptional(limits),
 };
 const audience = z.strictObject({
@@ -100,25 +110,46 @@ export const audienceFields: readonly string[] = Object.keys(audience.shape);
 export const computedTraitFields: readonly string[] = Object.keys(computedTrait.shape);
 
 export const audienceSchema: z.ZodType<Audience> = audience.transform(
-  ({ kind, id: audienceId, name: given, trait, ...rest }, context) => ({
+  ({ kind, id: audienceId, name: given, trait, emit: calls, ...rest }, context) => ({
     kind,
     id: audienceId,
     name: given,
-    trait: trait ?? named(given, context),
+    ...said(kind, given, trait, calls, context),
     ...rest,
   }),
 );
 export const computedTraitSchema: z.ZodType<ComputedTrait> = computedTrait.transform(
-  ({ kind, id: traitId, name: given, trait, ...rest }, context) => ({
+  ({ kind, id: traitId, name: given, trait, emit: calls, ...rest }, context) => ({
     kind,
     id: traitId,
     name: given,
-    trait: trait ?? named(given, context),
+    ...said(kind, given, trait, calls, context),
     ...rest,
   }),
 );
 
 type Context = z.core.$RefinementCtx;
+
+/** The trait, and the calls that tell of it; the usual call is stored as none, which former releases can read. */
+function said(
+  kind: 'Audience' | 'ComputedTrait',
+  name: string,
+  trait: string | undefined,
+  calls: readonly EmittedCall[] = ['identify'],
+  context: Context,
+): Pick<Audience, 'trait' | 'emit'> {
+  const settled = trait ?? named(name, context);
+  const key = keyProperties[kind];
+  if (settled === key && calls.includes('track'))
+    context.addIssue({
+      code: 'custom',
+      path: [trait === undefined ? 'name' : 'trait'],
+      message: `must not give the trait ${key}, which track calls have beside the trait`,
+    });
+  const ordered = emittedCalls.filter((each) => calls.includes(each));
+  const isUsual = !ordered.includes('track');
+  return { trait: settled, ...(isUsual ? {} : { emit: ordered }) };
+}
 
 function named(given: string, context: Context): string {
   const trait = traitName(given);

@@ -47,6 +47,33 @@ test('a name that gives no trait is refused, unless the trait is given', () => {
   assert.deepEqual(issuesOf({ ...audience, name: '€ !', trait: 'euro' }), []);
 });
 
+test('calls can be chosen, and the usual one is stored as none', () => {
+  const emitOf = (emit: unknown, base: object = audience): unknown => {
+    const parsed = parseResource({ ...base, emit });
+    return 'resource' in parsed && 'emit' in parsed.resource ? parsed.resource.emit : undefined;
+  };
+  assert.deepEqual(emitOf('track'), ['track']);
+  assert.deepEqual(emitOf(['track', 'identify']), ['identify', 'track']);
+  assert.deepEqual(emitOf(['track'], trait), ['track']);
+  for (const usual of ['identify', ['identify'], undefined]) assert.equal(emitOf(usual), undefined);
+  for (const wrong of ['page', [], ['track', 'page'], true])
+    assert.deepEqual(issuesOf({ ...audience, emit: wrong }), [
+      'emit: must be identify, track, or a list of them',
+    ]);
+});
+
+test('a trait cannot have the name of the property that stands beside it in track calls', () => {
+  const issue = 'must not give the trait audience_key, which track calls have beside the trait';
+  assert.deepEqual(issuesOf({ ...audience, name: 'Audience Key', emit: 'track' }), [
+    `name: ${issue}`,
+  ]);
+  assert.deepEqual(issuesOf({ ...audience, trait: 'audience_key', emit: ['track'] }), [
+    `trait: ${issue}`,
+  ]);
+  assert.deepEqual(issuesOf({ ...audience, trait: 'audience_key' }), []);
+  assert.deepEqual(issuesOf({ ...trait, trait: 'audience_key', emit: 'track' }), []);
+});
+
 test('every way to say where rows are is understood', () => {
   for (const given of [
     { file: 'members/', format: 'parquet', userId: 'id' },
@@ -93,7 +120,7 @@ test('an unknown field is refused with the ones that are allowed there', () => {
     'members.userId: is not a known field; allowed: postgres, query, asOf, maxAge',
   );
   assert.deepEqual(issuesOf({ ...audience, values }), [
-    'values: is not a known field; allowed: kind, id, name, trait, source, destinations, limits, members',
+    'values: is not a known field; allowed: kind, id, name, trait, source, destinations, emit, limits, members',
   ]);
 });
 

@@ -3,9 +3,10 @@ import { encodeAudienceRoute } from '../event/headers.ts';
 import { isIdTooLong, isLongerThan, maxCallBytes } from '../event/limits.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import type { PlacedRecord } from '../kafka/produce/transactions.ts';
+import { keyProperties, type EmittedCall } from '../resources/resource.ts';
 import { kindOf, type Change, type SyncTarget } from './changes.ts';
 
-export interface IdentifyOptions {
+export interface TraitCallsOptions {
   readonly target: SyncTarget;
   /** Identifies this sync in calls and message ids. */
   readonly sync: string;
@@ -34,21 +35,22 @@ export interface Baseline {
 type Headers = Readonly<Record<string, string>>;
 
 /**
- * Makes the call for a change. Its message id is derived from audience, sync and user, so each call of a sync
+ * Makes the calls for a change. The message id of each is derived from audience, sync and user, so each call of a sync
  * has its own id, and a repetition of the call the same one.
  */
-export class IdentifyCalls {
-  readonly #options: IdentifyOptions;
+export class TraitCalls {
+  readonly #options: TraitCallsOptions;
   readonly #headers: Headers;
   readonly #removedHeaders: Headers;
   readonly #baselineHeaders: Headers;
-  readonly #traitStart: string;
+  readonly #emit: readonly EmittedCall[];
+  readonly #trait: string;
   readonly #change: CommonPart;
   readonly #baseline: CommonPart;
 
-  constructor(options: IdentifyOptions) {
+  constructor(options: TraitCallsOptions) {
     const { target, sync, timeMs, baseline, formerDestinations } = options;
-    const { id, name, trait, source: sourceId, destinations } = target;
+    const { id, name, trait, source: sourceId, destinations, emit = ['identify'] } = target;
     this.#options = options;
     const headersFor = (ids: readonly string[] | undefined): Headers =>
       encodeAudienceRoute({
@@ -58,28 +60,53 @@ export class IdentifyCalls {
     this.#headers = headersFor(destinations);
     this.#removedHeaders = headersFor(destinations && [...destinations, ...formerDestinations]);
     this.#baselineHeaders = headersFor(baseline?.destinations ?? destinations);
-    this.#traitStart = `,"traits":{${JSON.stringify(trait)}:`;
+    this.#emit = emit;
+    this.#trait = JSON.stringify(trait);
     this.#change = commonPartOf(id, name, sync, timeMs);
     this.#baseline = commonPartOf(id, name, baseline?.sync ?? sync, baseline?.timeMs ?? timeMs);
   }
 
-  /** Undefined if the call would be larger than the pipeline accepts. */
-  of(change: Change): PlacedRecord | undefined {
+  /** Undefined if a call would be larger than the pipeline accepts. */
+  of(change: Change): readonly PlacedRecord[] | undefined {
     const { userId } = change;
     if (isIdTooLong(userId)) return undefined;
     const { callTopic, callPartitions } = this.#options;
     const isBaseline = kindOf(change) === 'baseline';
-    const { idPrefix, end } = isBaseline ? this.#baseline : this.#change;
-    const messageId = hash('sha1', idPrefix + userId, 'hex');
-    const value = `{"type":"identify","messageId":"${messageId}","userId":${JSON.stringify(userId)}${this.#traitStart}${this.#traitOf(change)}${end}`;
-    if (isLongerThan(value, maxCallBytes)) return undefined;
-    return {
+    const common = isBaseline ? this.#baseline : this.#change;
+    const trait = this.#traitOf(change);
+    const values = this.#emit.map((call) => this.#valueOf(call, userId, trait, common));
+    if (values.some((value) => isLongerThan(value, maxCallBytes))) return undefined;
+    return values.map((value) => ({
       topic: callTopic,
       partition: partitionOf(userId, callPartitions),
       key: userId,
       value,
       headers: isBaseline ? this.#baselineHeaders : this.#headersOf(change),
-    };
+    }));
+  }
+
+  /** @param trait its value as JSON */
+  #valueOf(
+    call: EmittedCall,
+    userId: string,
+    trait: string,
+    { idPrefix, end }: CommonPart,
+  ): string {
+    const kind = call === 'identify' ? '' : `${call}\n`;
+    const messageId = hash('sha1', kind + idPrefix + userId, 'hex');
+    const start = `{"type":"${call}","messageId":"${messageId}","userId":${JSON.stringify(userId)}`;
+    return `${start}${this.#contentOf(call, trait)}${end}`;
+  }
+
+  /** Segment's shape of the call: a track call names the trait beside its value, and an audience has two events. */
+  #contentOf(call: EmittedCall, trait: string): string {
+    const pair = `${this.#trait}:${trait}`;
+    if (call === 'identify') return `,"traits":{${pair}}`;
+    const { kind } = this.#options.target;
+    const isIn = trait === 'true';
+    const event =
+      kind === 'ComputedTrait' ? 'Trait Computed' : isIn ? 'Audience Entered' : 'Audience Exited';
+    return `,"event":"${event}","properties":{"${keyProperties[kind]}":${this.#trait},${pair}}`;
   }
 
   #headersOf({ value }: Change): Headers {
@@ -94,7 +121,7 @@ export class IdentifyCalls {
   }
 }
 
-/** The part that all calls of a sync have in common. */
+/** The part that all calls of a sync have in common: what their ids begin with, and their end behind the trait. */
 interface CommonPart {
   readonly idPrefix: string;
   readonly end: string;
@@ -103,5 +130,5 @@ interface CommonPart {
 function commonPartOf(id: string, name: string, sync: string, timeMs: number): CommonPart {
   const context = JSON.stringify({ audience: { id, name, sync } });
   const timestamp = JSON.stringify(new Date(timeMs).toISOString());
-  return { idPrefix: `${id}\n${sync}\n`, end: `},"context":${context},"timestamp":${timestamp}}` };
+  return { idPrefix: `${id}\n${sync}\n`, end: `,"context":${context},"timestamp":${timestamp}}` };
 }
