@@ -1,7 +1,7 @@
 import type { PostriderError } from '../errors.ts';
 import { encodeEnvelope, envelopeHeader, isFromNewerRelease } from '../event/envelope.ts';
 import type { Envelope } from '../event/envelope.ts';
-import { encodeLastAnswer, lastAnswerOf, type LastAnswer } from '../event/last-answer.ts';
+import { encodeLastAnswer, type LastAnswer } from '../event/last-answer.ts';
 import { answerHeader, detailHeader, lastAnswerHeader, reasonHeader } from '../event/headers.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { HeaderValue, OutgoingRecord } from '../kafka/record.ts';
@@ -22,7 +22,6 @@ import type { Claim, Job } from './job.ts';
 import type { TakenRecord } from '../kafka/consume/taken-record.ts';
 import { EventPacker } from './packing.ts';
 import type { PackedRecord } from './packing.ts';
-import type { Permanent, Retryable } from './outcome.ts';
 import type { Later, RetryPolicy } from './retry-policy.ts';
 import type { Spells } from './status/objective.ts';
 import type { Ending, GiveUp, PutOff } from './verdict.ts';
@@ -145,18 +144,6 @@ export class Disposal {
     }
   }
 
-  /** The job waits in its place for its next attempt. @param outcome undefined: there was none that counts */
-  stand(job: Job, plan: Later, outcome: Retryable | undefined): void {
-    if (outcome === undefined) {
-      this.#events.deferred(job, 'local', plan);
-      return;
-    }
-    this.#events.retryPlanned(job, plan, 'stays');
-    const { envelope } = job;
-    const lastAnswer = this.#lastAnswer(job, outcome);
-    job.envelope = { ...envelope, attempts: envelope.attempts + 1, lastAnswer };
-  }
-
   #defer(job: Job, { plan, cause }: PutOff): void {
     this.#events.deferred(job, cause, plan);
     // Under a rate limit, each event has its own turn; in a line, the next one waits for the copy.
@@ -266,7 +253,7 @@ export class Disposal {
 
   #giveUp(job: Job, { reason, detail, attempts, outcome }: Omit<GiveUp, 'kind'>): void {
     const lastAnswer =
-      outcome === undefined ? job.envelope.lastAnswer : this.#lastAnswer(job, outcome);
+      outcome === undefined ? job.envelope.lastAnswer : job.lastAnswer(outcome, this.#clock.now());
     const { deadlineMs } = job;
     const envelope = { ...job.envelope, attempts, deadlineMs, lastAnswer };
     // Headers of its own, which have room for more, tell of the answer.
@@ -321,7 +308,7 @@ export class Disposal {
   }
 
   #retry(job: Job, { plan, outcome }: Extract<Ending, { kind: 'retry' }>): void {
-    this.#putOff(job, job.envelope.attempts + 1, plan, this.#lastAnswer(job, outcome));
+    this.#putOff(job, job.envelope.attempts + 1, plan, job.lastAnswer(outcome, this.#clock.now()));
   }
 
   #putOff(
@@ -348,12 +335,6 @@ export class Disposal {
   #copied(job: Job, refused: PostriderError | undefined, attempts: number): void {
     if (refused === undefined) job.copied();
     else this.#giveUp(job, { reason: 'record-refused', detail: refused.message, attempts });
-  }
-
-  #lastAnswer(job: Job, outcome: Retryable | Permanent): LastAnswer {
-    const retryAfterMs = outcome.kind === 'retryable' ? outcome.retryAfterMs : undefined;
-    const { detail, answer } = outcome;
-    return lastAnswerOf(this.#clock.now(), { detail, retryAfterMs }, job.outcomeUrl, answer?.body);
   }
 
   #putOffGathered(gathered: Gathering): void {

@@ -1,9 +1,10 @@
 import type { Envelope } from '../event/envelope.ts';
+import { lastAnswerOf, type LastAnswer } from '../event/last-answer.ts';
 import { noUrlValues, type UrlValues } from '../event/url-template.ts';
 import type { TakenRecord } from '../kafka/consume/taken-record.ts';
 import { UnpackedBytes } from './bundle/unpacked-bytes.ts';
 import type { Endpoint } from './lane/endpoint.ts';
-import type { Outcome } from './outcome.ts';
+import type { Outcome, Permanent, Retryable } from './outcome.ts';
 import type { Sending } from './sender.ts';
 
 /** A partition while this worker owns it. */
@@ -160,6 +161,13 @@ export class Job implements Sending {
   copied(): void {
     this.record.finish();
     this.keeper?.copied(this);
+  }
+
+  /** The last answer to the event, for those who look at it later. */
+  lastAnswer(outcome: Retryable | Permanent, nowMs: number): LastAnswer {
+    const retryAfterMs = outcome.kind === 'retryable' ? outcome.retryAfterMs : undefined;
+    const { detail, answer } = outcome;
+    return lastAnswerOf(nowMs, { detail, retryAfterMs }, this.outcomeUrl, answer?.body);
   }
 
   /** Leaves its room in the window of its partition to others. */

@@ -7,18 +7,15 @@ import { LaneEndpoints } from './endpoints.ts';
 import { LaneFigures } from './figures.ts';
 import { LaneHold, wishedMs } from './hold.ts';
 import type { LaneContext } from './lane-context.ts';
-import { Pace } from './pace.ts';
-import type { UsualTurns } from './pace.ts';
+import { Pace, type UsualTurns } from './pace.ts';
 import { LaneRate } from './rate-limit.ts';
 import { LaneSlots, maxInFlightOf } from './slots.ts';
-import { skipped, worse } from '../outcome.ts';
-import type { Outcome, Retryable } from '../outcome.ts';
+import { skipped, worse, type Outcome, type Retryable } from '../outcome.ts';
 import { PreparedDestination } from '../prepared-destination.ts';
 import { circumstances, within, type Circumstances, type RetryPolicy } from '../retry-policy.ts';
-import { decide, isEnding } from '../verdict.ts';
-import type { Ending, Happened, Over } from '../verdict.ts';
+import { decide, isEnding, type Ending, type Happened, type Over } from '../verdict.ts';
 import type { SlotTaker } from './slot-pool.ts';
-import { lookAtLines, placeInLine, placeLeftMs, replaceInLine, stand } from './user-line.ts';
+import { lookAtLines, placeInLine, placeLeftOf, replaceInLine, stand } from './user-line.ts';
 import { WaitingJobs } from './waiting-jobs.ts';
 
 /** A destination's own queue, slots, rate limit and breakers inside a worker. */
@@ -113,8 +110,8 @@ export class Lane implements SlotTaker {
 
   /** Its events lack nothing but a slot: none of them is put off for its endpoint's sake. */
   get isServed(): boolean {
-    const { endpoints, hold, rate } = this;
-    const isHeldUp = hold.isOn || endpoints.areUnreached || this.isSlowRefused;
+    const { endpoints, hold, rate, isSlowRefused } = this;
+    const isHeldUp = hold.isOn || endpoints.areUnreached || isSlowRefused;
     if (endpoints.login !== 'ready') return false;
     return endpoints.availability === 'yes' && !isHeldUp && rate.isReady;
   }
@@ -187,8 +184,7 @@ export class Lane implements SlotTaker {
     this.#prepared = new PreparedDestination(destination);
     this.#policy = within(this.#context.policy, this.#prepared.retryWindowMs);
     this.endpoints.update(this.#prepared);
-    if (orderForMs !== this.#prepared.orderForMs)
-      replaceInLine(this.waiting, this.#prepared.orderForMs);
+    replaceInLine(this.waiting, orderForMs, this.#prepared.orderForMs);
     const isElsewhere = this.endpoints.all !== former;
     if (isElsewhere) this.hold.end();
     const max = maxInFlightOf(destination, this.#context);
@@ -326,8 +322,6 @@ export class Lane implements SlotTaker {
     this.hold.end();
   }
 
-  // Starting
-
   #pump(): void {
     if (this.waiting.queued > 0) this.endpoints.wantTokens();
     while (this.#wantsSlot()) {
@@ -386,27 +380,19 @@ export class Lane implements SlotTaker {
     if (job.pending === 0) this.#end(job, skipped);
   }
 
-  // Ending
-
   #end(job: Job, outcome: Outcome): void {
     job.over = true;
     this.#slots.ended(job.isRetry);
-    if (job.line !== undefined) job.line = placeInLine(job, this.#prepared.orderForMs);
-    const leftMs = placeLeftMs(job, this.#context.clock.steadyNow());
-    const happened: Happened = { kind: 'attempted', outcome, placeLeftMs: leftMs };
+    const { orderForMs } = this.#prepared;
+    const placeLeftMs = placeLeftOf(job, orderForMs, this.#context.clock.steadyNow());
+    const happened = { kind: 'attempted', outcome, placeLeftMs } as const;
     const verdict = decide(job, happened, this.circumstances);
-    if (isEnding(verdict)) {
-      this.#ended(job, verdict);
-      this.#attempted(job, outcome);
-    } else if (verdict.kind === 'stand' && job.line !== undefined) {
-      this.#attempted(job, outcome);
-      stand(job, job.line, verdict, this.#context);
-      this.#putBack(job);
-    } else {
-      this.#pace.cancelled(job.startedMs);
-      job.startOver();
-      this.#putBack(job);
-    }
+    const isEnd = isEnding(verdict);
+    if (isEnd) this.#ended(job, verdict);
+    if (isEnd || verdict.kind === 'stand') this.#attempted(job, outcome);
+    else this.#pace.cancelled(job.startedMs);
+    if (verdict.kind === 'stand') stand(job, verdict, this.#context);
+    if (!isEnd) this.#putBack(job);
     this.#context.pool.release(this.isSlow);
     this.#judgeSpeed();
   }
@@ -437,6 +423,7 @@ export class Lane implements SlotTaker {
    * nothing anymore.
    */
   #putBack(job: Job): void {
+    job.startOver();
     const over = job.claim.revoked ? 'stopped' : this.#over;
     if (over === undefined) {
       if (job.line?.standsUntilMs === undefined) this.waiting.putBack(job);

@@ -26,14 +26,28 @@ export function placeInLine(job: Job, orderForMs: number | undefined): PlaceInLi
   };
 }
 
-/** The time for which the job may keep its place; undefined: it has none. */
-export function placeLeftMs({ line }: Job, steadyNowMs: number): number | undefined {
-  if (line === undefined) return undefined;
-  return line.orderForMs - (steadyNowMs - (line.failedSinceMs ?? steadyNowMs));
+/**
+ * The time for which a job whose attempt has ended may keep its place; undefined: it has none. Its destination may have
+ * changed since it came.
+ */
+export function placeLeftOf(
+  job: Job,
+  orderForMs: number | undefined,
+  steadyNowMs: number,
+): number | undefined {
+  if (job.line === undefined) return undefined;
+  job.line = placeInLine(job, orderForMs);
+  if (job.line === undefined) return undefined;
+  return job.line.orderForMs - (steadyNowMs - (job.line.failedSinceMs ?? steadyNowMs));
 }
 
-/** Another version of the destination has another order, or none. */
-export function replaceInLine(waiting: WaitingJobs, orderForMs: number | undefined): void {
+/** The destination has another version, perhaps with another order, or with none. */
+export function replaceInLine(
+  waiting: WaitingJobs,
+  formerMs: number | undefined,
+  orderForMs: number | undefined,
+): void {
+  if (orderForMs === formerMs) return;
   for (const job of waiting.takeAll()) {
     job.line = placeInLine(job, orderForMs);
     waiting.add(job);
@@ -47,20 +61,22 @@ export function waitInLine(job: Job, destination: Destination | undefined): void
   if (job.line !== undefined) job.line.isHeldUp = true;
 }
 
-/** The job has failed, and waits in its place for its next attempt. */
-export function stand(
-  job: Job,
-  line: PlaceInLine,
-  { plan, outcome }: Stand,
-  { disposal, clock }: LaneContext,
-): void {
-  disposal.stand(job, plan, outcome);
+/** The job waits in its place for its next attempt. Without an outcome, the one that has ended does not count. */
+export function stand(job: Job, { plan, outcome }: Stand, { events, clock }: LaneContext): void {
+  const { line, envelope } = job;
+  if (line === undefined) return;
   const nowMs = clock.steadyNow();
   line.standsUntilMs = nowMs + plan.dueMs - clock.now();
-  if (outcome !== undefined) line.failedSinceMs ??= nowMs;
   job.deadlineMs = plan.deadlineMs;
   job.hasReturned = true;
-  job.startOver();
+  if (outcome === undefined) {
+    events.deferred(job, 'local', plan);
+    return;
+  }
+  line.failedSinceMs ??= nowMs;
+  events.retryPlanned(job, plan, 'stays');
+  const lastAnswer = job.lastAnswer(outcome, clock.now());
+  job.envelope = { ...envelope, attempts: envelope.attempts + 1, lastAnswer };
 }
 
 /** Must be called about once a second, which is short beside the delays of retries. */
