@@ -5,17 +5,18 @@ import type { Bundle } from '../bundle/bundle.ts';
 import { releaseRevoked, type Claim, type Job } from '../job.ts';
 import { LaneEndpoints } from './endpoints.ts';
 import { LaneFigures } from './figures.ts';
-import { LaneHold, wishedMs } from './hold.ts';
+import { LaneHold } from './hold.ts';
 import type { LaneContext } from './lane-context.ts';
 import { Pace, type UsualTurns } from './pace.ts';
 import { LaneRate } from './rate-limit.ts';
 import { LaneSlots, maxInFlightOf } from './slots.ts';
-import { skipped, worse, type Outcome, type Retryable } from '../outcome.ts';
+import { skipped, worse, type Outcome } from '../outcome.ts';
 import { PreparedDestination } from '../prepared-destination.ts';
 import { circumstances, within, type Circumstances, type RetryPolicy } from '../retry-policy.ts';
-import { decide, isEnding, type Ending, type Happened, type Over } from '../verdict.ts';
+import type { Over } from '../verdict.ts';
+import { Settlement } from './settlement.ts';
 import type { SlotTaker } from './slot-pool.ts';
-import { lookAtLines, placeInLine, placeLeftOf, replaceInLine, stand } from './user-line.ts';
+import { lookAtLines, placeInLine, replaceInLine } from './user-line.ts';
 import { WaitingJobs } from './waiting-jobs.ts';
 
 /** A destination's own queue, slots, rate limit and breakers inside a worker. */
@@ -24,6 +25,7 @@ export class Lane implements SlotTaker {
   readonly endpoints: LaneEndpoints;
   readonly waiting: WaitingJobs = new WaitingJobs();
   readonly #admission: Admission;
+  readonly #settlement: Settlement;
   readonly #slots: LaneSlots;
   readonly figures: LaneFigures;
   readonly #pace: Pace;
@@ -43,7 +45,7 @@ export class Lane implements SlotTaker {
   /** No tick would change anything until the lane is woken. */
   isAtRest = false;
   /** The reason why nothing is sent anymore. */
-  #over: Over | 'stopped' | undefined;
+  over: Over | 'stopped' | undefined = undefined;
 
   constructor(destination: Destination, context: LaneContext) {
     const { clock, shares } = context;
@@ -73,7 +75,7 @@ export class Lane implements SlotTaker {
     this.#policy = within(context.policy, this.#prepared.retryWindowMs);
     this.endpoints.update(this.#prepared);
     this.#slots = new LaneSlots(maxInFlightOf(destination, context));
-    this.#admission = new Admission({
+    const parts = {
       context,
       waiting: this.waiting,
       endpoints: this.endpoints,
@@ -81,6 +83,13 @@ export class Lane implements SlotTaker {
       rate: this.rate,
       slots: this.#slots,
       pace: this.#pace,
+    };
+    this.#admission = new Admission({ ...parts, lane: this });
+    const { figures } = this;
+    this.#settlement = new Settlement({
+      ...parts,
+      admission: this.#admission,
+      figures,
       lane: this,
     });
     this.rate.update(destination);
@@ -88,6 +97,11 @@ export class Lane implements SlotTaker {
 
   get destination(): Destination {
     return this.#prepared.destination;
+  }
+
+  /** See `PreparedDestination`. */
+  get orderForMs(): number | undefined {
+    return this.#prepared.orderForMs;
   }
 
   /** Now, with the destination's own policy. */
@@ -203,8 +217,8 @@ export class Lane implements SlotTaker {
    * Nothing is sent to the destination anymore. `because` decides what becomes of waiting and returning jobs.
    */
   end(because: Over): void {
-    this.#over = because;
-    const stay = this.waiting.takeAll().filter((job) => !this.#settle(job, because));
+    this.over = because;
+    const stay = this.waiting.takeAll().filter((job) => !this.#settlement.settle(job, because));
     if (stay.length > 0) this.#context.awaiting.putBack(stay);
   }
 
@@ -213,7 +227,7 @@ export class Lane implements SlotTaker {
    * request first.
    */
   again(destination: Destination): void {
-    this.#over = undefined;
+    this.over = undefined;
     this.#endHold();
     this.wake();
     this.update(destination);
@@ -241,7 +255,7 @@ export class Lane implements SlotTaker {
 
   /** The worker stops. */
   releaseAll(): void {
-    this.#over = 'stopped';
+    this.over = 'stopped';
     for (const { record } of this.waiting.takeAll()) record.release();
   }
 
@@ -349,24 +363,12 @@ export class Lane implements SlotTaker {
   #startNext(): void {
     const { turn } = this.#slots;
     let job = this.waiting.next(turn);
-    while (job !== undefined && !this.#mayStart(job)) {
+    while (job !== undefined && !this.#settlement.mayStart(job, this.#prepared.findUrls(job))) {
       // A lane that is held lets out urgent jobs only, and this may have been the last of them.
       job = this.#wantsSlot() ? this.waiting.next(turn) : undefined;
     }
     if (job === undefined) this.#context.pool.release(this.isSlow);
     else this.#start(job);
-  }
-
-  /** Checks again what may have changed while the job waited; false if that ended the job. */
-  #mayStart(job: Job): boolean {
-    const fencedBy = this.#context.fencing.covers(job);
-    const lacking = this.#prepared.findUrls(job);
-    if (job.deadlineMs === undefined && fencedBy === undefined && lacking === undefined)
-      return true;
-    const verdict = decide(job, { kind: 'turn', fencedBy, lacking }, this.circumstances);
-    if (!isEnding(verdict)) return true;
-    this.#ended(job, verdict);
-    return false;
   }
 
   #start(job: Job): void {
@@ -383,66 +385,9 @@ export class Lane implements SlotTaker {
   #end(job: Job, outcome: Outcome): void {
     job.over = true;
     this.#slots.ended(job.isRetry);
-    const { orderForMs } = this.#prepared;
-    const placeLeftMs = placeLeftOf(job, orderForMs, this.#context.clock.steadyNow());
-    const happened = { kind: 'attempted', outcome, placeLeftMs } as const;
-    const verdict = decide(job, happened, this.circumstances);
-    const isEnd = isEnding(verdict);
-    if (isEnd) this.#ended(job, verdict);
-    if (isEnd || verdict.kind === 'stand') this.#attempted(job, outcome);
-    else this.#pace.cancelled(job.startedMs);
-    if (verdict.kind === 'stand') stand(job, verdict, this.#context);
-    if (!isEnd) this.#putBack(job);
+    this.#settlement.attempted(job, outcome);
     this.#context.pool.release(this.isSlow);
     this.#judgeSpeed();
-  }
-
-  #attempted(job: Job, outcome: Outcome): void {
-    const endedMs = this.#context.clock.steadyNow();
-    this.#pace.ended(job.startedMs, endedMs, outcome.kind);
-    this.figures.ended(outcome.kind === 'delivered', endedMs - job.startedMs);
-    // A permanent refusal is an answer as well, and no sign of too many requests.
-    if (outcome.kind !== 'retryable') this.#slots.answered();
-    // A URL that was replaced meanwhile no longer counts.
-    if (outcome.kind === 'retryable' && job.endpoints === this.endpoints.all)
-      this.#holdFor(outcome);
-  }
-
-  /**
-   * The next job of its user may go. With strict order, it waits for the job's copy: without one, the next owner of the
-   * partition would try the job again. It waits for requests to further URLs, too.
-   */
-  #ended(job: Job, ending: Ending): void {
-    const isCopied = ending.kind !== 'finish' && ending.kind !== 'drop';
-    this.#context.disposal.carryOut(job, ending);
-    if (job.line === undefined || (job.pending === 0 && !isCopied)) this.waiting.release(job);
-  }
-
-  /**
-   * The job goes first again, at once or after the delay of a retry, unless it is the next owner's or the lane sends
-   * nothing anymore.
-   */
-  #putBack(job: Job): void {
-    job.startOver();
-    const over = job.claim.revoked ? 'stopped' : this.#over;
-    if (over === undefined) {
-      if (job.line?.standsUntilMs === undefined) this.waiting.putBack(job);
-      else this.waiting.stand(job);
-      // What waited when these began was put off then.
-      if (this.hold.isOn || this.rate.isElsewhere || this.endpoints.login === 'away')
-        this.#admission.review();
-      return;
-    }
-    this.waiting.release(job);
-    if (over === 'stopped') job.record.release();
-    else if (!this.#settle(job, over)) this.#context.awaiting.putBack([job]);
-  }
-
-  #holdFor(outcome: Retryable): void {
-    const forMs = wishedMs(outcome);
-    if (forMs === 0) return;
-    if (!this.hold.isOn) this.#slots.throttled(this.#context.clock.steadyNow());
-    if (this.hold.extend(Math.min(forMs, this.#policy.windowMs))) this.#admission.review();
   }
 
   #judgeSpeed(): void {
@@ -450,14 +395,6 @@ export class Lane implements SlotTaker {
     if (isSlow === this.isSlow) return;
     this.isSlow = isSlow;
     this.#context.pool.moved(this.#slots.inFlight, isSlow);
-  }
-
-  /** @returns whether the job has ended */
-  #settle(job: Job, happened: Happened): boolean {
-    const verdict = decide(job, happened, this.circumstances);
-    if (!isEnding(verdict)) return false;
-    this.#context.disposal.carryOut(job, verdict);
-    return true;
   }
 
   #loginChanged(): void {
