@@ -39,7 +39,12 @@ describe('whom a deletion concerns', () => {
     exampleSource(),
     app,
     shared,
-    exampleDestination({ id: 'picky', events: ['page'], eventNames: ['x'] }),
+    exampleDestination({
+      id: 'picky',
+      events: ['page'],
+      eventNames: ['x'],
+      filter: { 'properties.accountId': 'acme' },
+    }),
     exampleDestination({ id: 'off', enabled: false }),
   );
 
