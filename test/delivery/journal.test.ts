@@ -191,6 +191,29 @@ test('an answer that a rule of the destination was for says which', async () => 
   ]);
 });
 
+test('with strict order, lines say who keeps a place, who waits behind it, and who has lost it', async () => {
+  const { world, written } = scene();
+  world.addDestination('crm', { topic: 'dedicated', order: 'user', orderFor: '30s' });
+  world.answer = (_url, { messageId }) => (messageId === 'm1' ? failsWith(500) : answerOk);
+  for (let n = 0; n < 2; n++) world.publish('crm', 'ann', {}, 'delivery.crm');
+  await world.clock.pass(minuteMs);
+  const of = (id: string): string[] =>
+    written
+      .lines()
+      .filter((line) => line.kind !== 'bundle-deferred' && line.messageId === id)
+      .map((line) => describeLine(line).replace(/\d{4}-\S+Z/g, '…'));
+  assert.deepEqual(of('m1').slice(1, 2), [
+    'waits until …, and later events of its user behind it, given up at …',
+  ]);
+  assert.deepEqual(of('m1').slice(-1), [
+    'waits until …; later events of its user go on without it, given up at …',
+  ]);
+  assert.deepEqual(of('m2'), [
+    'waits for an earlier event of its user, which has failed',
+    'attempt 1 delivered in 20 ms',
+  ]);
+});
+
 test('lines of one user and destination are in one partition, many in a record', async () => {
   const { world, written } = scene();
   for (let n = 0; n < 400; n++) world.publish('crm', `u${n % 20}`);

@@ -74,6 +74,18 @@ describe('with order: user, an event that fails', () => {
     assert.equal(world.deadLetters[0]?.messageId, 'm1');
   });
 
+  test('and is given up lets the line go on once Kafka has its copy', async () => {
+    const world = ordered();
+    world.answer = (_url, { messageId }) => (messageId === 'm1' ? failsWith(422) : answerOk);
+    world.writtenAfterMs = () => 3_000;
+    world.publish('crm', 'ann', {}, topic);
+    const second = world.publish('crm', 'ann', {}, topic);
+    await world.clock.pass(2_900);
+    assert.equal(world.requests.length, 1);
+    await world.clock.pass(200);
+    assert.deepEqual(world.delivered, [second]);
+  });
+
   test('keeps no other user from being read while more later ones wait behind it than a window holds', async () => {
     const world = ordered();
     refuse(world, ['m1'], world.clock.now() + 10 * minuteMs);

@@ -96,6 +96,7 @@ const causes: ReadonlyMap<string, string> = new Map([
   ['unreadable', 'a fault at the sender'],
   ['local', 'a fault at the sender'],
   ['cut-off', 'a fault at the sender'],
+  ['order', 'an earlier event of the user has failed'],
   ['token', 'no token could be had for the endpoint'],
   ['newer-format', 'a fault at the sender'],
 ]);

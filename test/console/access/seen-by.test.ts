@@ -29,6 +29,8 @@ const lines: readonly AttemptLine[] = [
     detail: 'answered 410',
   })),
   { ...of, kind: 'retry', attempts: 1, until: of.at, deadline: of.at },
+  { ...of, kind: 'retry', attempts: 1, line: 'stays', until: of.at },
+  { ...of, kind: 'retry', attempts: 1, line: 'left', until: of.at },
   ...deferralCauses.flatMap((cause): AttemptLine[] => [
     { ...of, kind: 'deferred', attempts: 1, cause },
     { ...of, kind: 'deferred', attempts: 1, cause, until: of.at },

@@ -212,6 +212,13 @@ const attemptRow = named(
       kind: z.enum(['retry', 'deferred']),
       attempts,
       cause: maybe(z.string()),
+      line: maybe(
+        z
+          .enum(['stays', 'left'])
+          .describe(
+            'With strict order: it keeps its place before later events of its user, or lost it.',
+          ),
+      ),
       until: maybe(time),
       deadline: maybe(time),
     }),

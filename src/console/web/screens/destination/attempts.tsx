@@ -247,6 +247,11 @@ function What({
   }
 }
 
+const inLine = {
+  stays: '; later events of the user wait behind it',
+  left: '; later events of the user go on without it',
+} as const;
+
 function Said({ line }: { readonly line: AttemptRow }): JSX.Element {
   const isForCustomer = useSession().role === 'customer';
   switch (line.kind) {
@@ -275,6 +280,7 @@ function Said({ line }: { readonly line: AttemptRow }): JSX.Element {
       ) : (
         <>
           again <Time at={line.until} />
+          {line.line === undefined ? null : inLine[line.line]}
         </>
       );
     case 'deferred':
