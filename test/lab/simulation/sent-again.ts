@@ -58,7 +58,9 @@ export class SentAgain {
     );
     for (const topic of [delivery, ...dedicated])
       this.#readTopic(topic, (name, { envelope, timestampMs }) => {
-        if (envelope.redrivenMs !== undefined) add(this.copiesMs, name, timestampMs);
+        // What a worker sends to the home of a rate limit comes from a retry topic.
+        const isByCommand = envelope.redrivenMs !== undefined && envelope.dueMs === undefined;
+        if (isByCommand) add(this.copiesMs, name, timestampMs);
       });
     for (const topic of [deadLetter, paused])
       this.#readTopic(topic, (name, { envelope, offset, timestampMs: atMs }, partition) => {
