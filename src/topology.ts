@@ -88,6 +88,7 @@ export interface Topology {
     readonly destinationStatus: string;
     readonly config: string;
     readonly deletions: string;
+    readonly suppressions: string;
     readonly audienceMembers: string;
     readonly audienceSyncs: string;
     readonly audit: string;
@@ -161,6 +162,7 @@ export function createTopology(options: TopologyOptions): Topology {
     destinationStatus: `${prefix}destination-status`,
     config: `${prefix}config`,
     deletions: `${prefix}deletions`,
+    suppressions: `${prefix}suppressions`,
     audienceMembers: `${prefix}audience-members`,
     audienceSyncs: `${prefix}audience-syncs`,
     audit: `${prefix}audit`,
@@ -172,6 +174,7 @@ export function createTopology(options: TopologyOptions): Topology {
     topics.pauses,
     topics.notices,
     topics.audit,
+    topics.suppressions,
   ];
   const retryPrefix = `${prefix}retry.`;
   const dedicatedPrefix = `${topics.delivery}.`;
@@ -303,6 +306,7 @@ export function createTopology(options: TopologyOptions): Topology {
         ...kept(deletionDays, 0),
         'cleanup.policy': 'compact,delete',
       }),
+      topic(topics.suppressions, 'which users are suppressed', 'user', compacted),
       // As large as its audiences, and read from a checkpoint: compacting it as often would rewrite all of it.
       topic(topics.audienceMembers, 'who is in which audience', 'audience and user', {
         'cleanup.policy': 'compact',
@@ -329,6 +333,7 @@ export function createTopology(options: TopologyOptions): Topology {
         topics.ingestRejected,
         topics.delivery,
         topics.audienceSyncs,
+        topics.suppressions,
       ],
       delivery: [
         topics.config,
@@ -349,6 +354,7 @@ export function createTopology(options: TopologyOptions): Topology {
         topics.delivery,
         ...retryTopics,
         topics.deletions,
+        topics.suppressions,
         topics.deadLetter,
         topics.redrives,
         topics.pauses,

@@ -31,6 +31,7 @@ const answering: Loaders = {
   produce: async () => (await import('./commands/produce.ts')).registerProduce,
   'audience-sync': async () => (await import('./commands/audience-sync.ts')).registerAudienceSync,
   'delete-user': async () => (await import('./commands/delete-user.ts')).registerDeleteUser,
+  'suppress-user': async () => (await import('./commands/suppress-user.ts')).registerSuppressUser,
   rejected: async () => (await import('./commands/rejected.ts')).registerRejected,
   'dead-letters': async () => (await import('./commands/dead-letters.ts')).registerDeadLetters,
   status: async () => (await import('./commands/status.ts')).registerStatus,

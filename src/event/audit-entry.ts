@@ -59,6 +59,7 @@ export const auditActions = [
   'apply',
   'delete',
   'delete-user',
+  'suppress-user',
   'rotate-secrets',
   'add-partitions',
   'audience-sync',

@@ -9,6 +9,7 @@ import { withAdmin, type KafkaAdmin } from '../kafka/admin.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
 import { ConfigHistory } from '../resources/config/config-history.ts';
+import { suppressions } from '../resources/suppressions/suppressed-users.ts';
 import type { Schemas } from '../schemas/schemas.ts';
 import type { Topology } from '../topology.ts';
 import {
@@ -62,6 +63,7 @@ class LookUp {
   readonly #reader: TopicReader;
   readonly #topics: ReadonlySet<string>;
   readonly #history = new ConfigHistory();
+  readonly #suppressed = new Map<string, number>();
   readonly #bodies = new LatestBodies();
 
   constructor(
@@ -83,6 +85,7 @@ class LookUp {
     const [routed] = await Promise.all([
       this.#admin.committedOffsets(topology.groups.router, ingest),
       this.#readConfig(),
+      this.#readSuppressions(),
     ]);
     const ownSources =
       destinationId === undefined ? undefined : this.#history.sourcesOf(destinationId);
@@ -93,7 +96,7 @@ class LookUp {
     // As the keys of its records have it.
     const user = said === undefined ? undefined : writable(said);
     const sinceMs = firstMs(found) ?? question.sinceMs;
-    const scene = new Scene(this.#history, topology, call, user);
+    const scene = new Scene(this.#history, topology, call, user, this.#suppressed);
     const isWanted = isSought(messageId);
     const [copies, lines, letters, rejected] = await Promise.all([
       call === undefined ? [] : this.#copies(scene, isWanted, sinceMs),
@@ -123,6 +126,16 @@ class LookUp {
     const ranges = await this.#reader.ranges({ topic });
     await this.#reader.each(topic, ranges, (record) => {
       this.#history.collect(record);
+    });
+  }
+
+  async #readSuppressions(): Promise<void> {
+    const topic = this.#options.topology.topics.suppressions;
+    // A deployment of an earlier release has none.
+    if (!this.#topics.has(topic)) return;
+    const ranges = await this.#reader.ranges({ topic });
+    await this.#reader.each(topic, ranges, (record) => {
+      suppressions.apply(this.#suppressed, record);
     });
   }
 

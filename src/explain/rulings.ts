@@ -1,7 +1,9 @@
+import { timeText } from '../dead-letter/texts.ts';
 import type { WithUid } from '../event/uid.ts';
 import type { ConfigIndex } from '../resources/config/config-index.ts';
 import type { ConfigMoment } from '../resources/config/config-history.ts';
 import type { Destination, Source } from '../resources/resource.ts';
+import type { Suppressed } from '../resources/suppressions/suppressed-users.ts';
 import type { ReadCall } from '../router/read-call.ts';
 import { Routes, type DeliveryTopics } from '../router/route-call.ts';
 import { tellUnwanted, type Unwanted } from '../router/unwanted.ts';
@@ -10,7 +12,7 @@ import { tellUnwanted, type Unwanted } from '../router/unwanted.ts';
 export interface Ruling extends WithUid {
   readonly destination: string;
   /** Why it does not get the call; undefined: it does. */
-  readonly unwanted?: Unwanted | 'disabled' | 'not-connected';
+  readonly unwanted?: Unwanted | 'disabled' | 'not-connected' | 'suppressed';
   /** The reason for people. */
   readonly detail: string;
   /**
@@ -32,6 +34,7 @@ export function decideAgain(
   then: ConfigMoment,
   now: ConfigMoment,
   topics: DeliveryTopics,
+  suppressed?: Suppressed,
 ): Rulings {
   const routes = routesOf(then.index, topics);
   const source = routes.sourceOf(read);
@@ -49,6 +52,10 @@ export function decideAgain(
     }
     if (!destination.enabled)
       return { destination: id, unwanted: 'disabled', detail: 'it is disabled', by };
+    if (suppressed !== undefined) {
+      const detail = `its user is suppressed since ${timeText(suppressed.sinceMs)} (suppress-user)`;
+      return { destination: id, unwanted: 'suppressed', detail, by };
+    }
     const unwanted = routes.unwanted(read, destination);
     if (unwanted === undefined) return { destination: id, detail: '', by };
     return { destination: id, unwanted, detail: tellUnwanted(unwanted, read, destination), by };

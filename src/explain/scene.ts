@@ -2,6 +2,11 @@ import { deliveryKey, type Envelope } from '../event/envelope.ts';
 import { partitionOf } from '../kafka/produce/partitioner.ts';
 import type { ConfigHistory, ConfigMoment } from '../resources/config/config-history.ts';
 import { partitionKeyOf } from '../resources/resource.ts';
+import {
+  suppressedBy,
+  type Suppressed,
+  type SuppressedUsers,
+} from '../resources/suppressions/suppressed-users.ts';
 import type { Topology } from '../topology.ts';
 import type { WholeCall } from './evidence.ts';
 import { decideAgain, type Rulings } from './rulings.ts';
@@ -14,6 +19,7 @@ export class Scene {
   readonly #then: ConfigMoment;
   readonly #now: ConfigMoment;
   readonly #wanted: ReadonlySet<string>;
+  readonly #suppressed: Suppressed | undefined;
   readonly user: string | undefined;
   /** All destinations if the call is not known, otherwise those that are connected to its source. */
   readonly ids: readonly string[];
@@ -23,11 +29,18 @@ export class Scene {
     topology: Topology,
     call: WholeCall | undefined,
     user: string | undefined,
+    suppressed: SuppressedUsers,
   ) {
     this.#history = history;
     this.#topology = topology;
     this.#call = call;
     this.user = user;
+    const found = call === undefined ? undefined : suppressedBy(suppressed, call.read.call);
+    // An earlier call was routed.
+    this.#suppressed =
+      call !== undefined && found !== undefined && call.place.timeMs >= found.sinceMs
+        ? found
+        : undefined;
     this.#now = history.now();
     const then = call === undefined ? this.#now : history.at(call.place.timeMs);
     // The router waits for the configuration before it treats a source as unknown.
@@ -93,9 +106,10 @@ export class Scene {
   #rulingsAt(moment: ConfigMoment): Rulings | undefined {
     const read = this.#call?.read;
     if (read === undefined) return undefined;
-    return decideAgain(read, moment, this.#now, {
+    const topics = {
       shared: this.#topology.topics.delivery,
-      dedicated: (id) => this.#topology.dedicatedTopic(id).name,
-    });
+      dedicated: (id: string) => this.#topology.dedicatedTopic(id).name,
+    };
+    return decideAgain(read, moment, this.#now, topics, this.#suppressed);
   }
 }

@@ -13,6 +13,7 @@ import { shownError, type Rejection } from '../event/rejection.ts';
 import type { TakenRecord } from '../kafka/consume/taken-record.ts';
 import type { IncomingRecord, OutgoingRecord, TopicPartition } from '../kafka/record.ts';
 import type { Source } from '../resources/resource.ts';
+import { suppressedBy, type SuppressedUsers } from '../resources/suppressions/suppressed-users.ts';
 import { schemaIdOf } from '../schemas/registered-schema.ts';
 import type { Schemas } from '../schemas/schemas.ts';
 import { CallBacklog } from './backlog.ts';
@@ -29,6 +30,7 @@ interface CallRouterOptions extends Omit<OutboxOptions, 'onRoom'> {
   readonly rejectedTopic: string;
   /** The topic of audience syncs. Live calls go before its calls. */
   readonly audienceTopic: string;
+  readonly suppressed: SuppressedUsers;
   readonly duplicates: Duplicates<PendingCall>;
   readonly schemas: Schemas;
 }
@@ -58,6 +60,7 @@ export class CallRouter {
   readonly #outbox: Outbox;
   readonly #rejectedTopic: string;
   readonly #audienceTopic: string;
+  readonly #suppressed: SuppressedUsers;
   readonly #duplicates: Duplicates<PendingCall>;
   readonly #schemas: Schemas;
   readonly #stalled = new StalledRecords();
@@ -68,7 +71,7 @@ export class CallRouter {
 
   constructor(options: CallRouterOptions) {
     const { routes, caughtUp, rejectedTopic, audienceTopic } = options;
-    const { duplicates, schemas, events } = options;
+    const { suppressed, duplicates, schemas, events } = options;
     this.#routes = routes;
     this.#outbox = new Outbox({
       ...options,
@@ -79,6 +82,7 @@ export class CallRouter {
     this.#rejectedTopic = rejectedTopic;
     this.#audienceTopic = audienceTopic;
     this.#backlog = new CallBacklog(({ topic }) => topic === audienceTopic);
+    this.#suppressed = suppressed;
     this.#duplicates = duplicates;
     this.#schemas = schemas;
     this.#events = events;
@@ -223,6 +227,11 @@ export class CallRouter {
   }
 
   #route(record: TakenRecord, read: ReadCall, source: Source): void {
+    if (suppressedBy(this.#suppressed, read.call) !== undefined) {
+      this.#events.suppressed();
+      record.finish();
+      return;
+    }
     const copies = this.#routes.route(read, source);
     // Not remembered, because a destination may want a later repetition.
     if (copies.length === 0) {

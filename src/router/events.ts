@@ -35,6 +35,11 @@ export class RouterEvents {
     this.#metrics.unwanted += 1;
   }
 
+  /** The call is about a user who is suppressed. */
+  suppressed(): void {
+    this.#metrics.suppressed += 1;
+  }
+
   /** @param stalled the first record of each partition that waits for the schema */
   schemaDelayed(schemaId: number, error: unknown, stalled: readonly IncomingRecord[]): void {
     const isUnknown = error instanceof PostriderError && error.code === 'not-found';

@@ -30,6 +30,7 @@ export interface RouterState {
 export class RouterMetrics {
   routed = 0;
   unwanted = 0;
+  suppressed = 0;
   duplicates = 0;
   pushedOutIds = 0;
   registryFailures = 0;
@@ -46,13 +47,14 @@ export class RouterMetrics {
     const calls = (): readonly (readonly [string, number])[] => [
       ['routed', this.routed],
       ['unwanted', this.unwanted],
+      ['suppressed', this.suppressed],
       ['duplicate', this.duplicates],
       ['rejected', [...this.rejected.values()].reduce((sum, count) => sum + count, 0)],
     ];
     exposeTally(
       registry,
       'postrider_router_calls_total',
-      'Calls that the router finished. outcome: routed, unwanted (no destination takes them), duplicate (sent again by their client) or rejected.',
+      'Calls that the router finished. outcome: routed, unwanted (no destination takes them), suppressed (suppress-user), duplicate (sent again by their client) or rejected.',
       'outcome',
       [],
       calls,

@@ -13,6 +13,7 @@ import type { SteadyClock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
+import type { SuppressedUsers } from '../resources/suppressions/suppressed-users.ts';
 import type { Topology } from '../topology.ts';
 import { CallRouter, type PendingCall } from './call-router.ts';
 import { Duplicates } from './duplicates.ts';
@@ -27,6 +28,7 @@ export interface RouterDeps {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly config: RouterConfig;
+  readonly suppressed: SuppressedUsers;
   readonly producer: Producer;
   readonly clock: SteadyClock;
   readonly log: Logger;
@@ -88,6 +90,7 @@ export async function startRouter(deps: RouterDeps): Promise<Role> {
     clock,
     rejectedTopic: topology.topics.ingestRejected,
     audienceTopic: topology.topics.ingestAudience,
+    suppressed: deps.suppressed,
     duplicates,
     schemas,
     events,

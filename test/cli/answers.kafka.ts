@@ -130,6 +130,8 @@ test('whatever prints data says it in JSON and YAML alike, and in tables', async
     assert.equal(code, args[0] === 'send-test' ? 1 : 0, stderr);
     return stdout;
   };
+  assert.match(await answer(['suppress-user', 'u1', 'u2']), /^calls of 2 users are not routed/);
+  assert.match(await answer(['suppress-user', 'u2', '--lift']), /^calls of user u2 are routed/);
   // How long an answer took is another time each time.
   const read = (text: string, parseText: (text: string) => unknown): unknown =>
     parseText(text.replaceAll(/(tookMs"?: )[\d.]+/g, '$10'));
@@ -140,6 +142,7 @@ test('whatever prints data says it in JSON and YAML alike, and in tables', async
     [['rejected', 'list'], /^PLACE +AGE +REASON +KEY +DETAIL\n/],
     [['audience-sync', '--history'], /^STARTED +TRAIT /],
     [['delete-user', 'u1', '--dry-run'], /^SOURCE +DESTINATION +NOTIFICATIONS\n/],
+    [['suppress-user', '--list'], /^USER +SINCE\nu1 +\d{4}-[^\n]*\n$/],
     [
       ['send-test', 'crm'],
       /answered 422 \(http-422 by default\); it said: no such \\u001b\[2Jlist\n$/,

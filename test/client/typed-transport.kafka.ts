@@ -34,6 +34,7 @@ before(async () => {
   config = await startConfig({ ...deployment, secretKeys: exampleKeys });
   const access = { url: registry.url };
   router = await startRouter({
+    suppressed: new Map(),
     ...deployment,
     config,
     metrics: new Registry(),

@@ -93,7 +93,7 @@ const retries = retryTiersMs.map((tierMs) => topology.retryTopic(tierMs));
 const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups: string[] }>> = {
   gateway: { reads: [t.config], writes: [t.ingest, t.ingestRejected], groups: [] },
   router: {
-    reads: [t.ingest, t.ingestAudience, t.config, t.audienceSyncs],
+    reads: [t.ingest, t.ingestAudience, t.config, t.audienceSyncs, t.suppressions],
     writes: [t.ingestRejected, t.delivery, dedicated],
     groups: [topology.groups.router],
   },
@@ -146,6 +146,7 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
       t.notices,
       t.config,
       t.deletions,
+      t.suppressions,
       t.audienceMembers,
       t.audienceSyncs,
       t.audit,
@@ -161,6 +162,7 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
       t.redrives,
       t.config,
       t.deletions,
+      t.suppressions,
       t.audienceMembers,
       t.audienceSyncs,
       t.audit,
@@ -187,6 +189,7 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
       t.destinationStatus,
       t.config,
       t.deletions,
+      t.suppressions,
       t.audienceSyncs,
       t.audit,
     ],

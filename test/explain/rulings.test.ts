@@ -99,3 +99,20 @@ test('a destination that was deleted since wanted it then', () => {
   assert.deepEqual(told(config, 2), ['crm wanted then']);
   assert.deepEqual(told(config, 3), []);
 });
+
+test('a suppressed user is told for each destination that would get the call', () => {
+  const config = history(
+    [0, shop],
+    [1, destination('all')],
+    [2, destination('off', { enabled: false })],
+  );
+  const suppressed = { id: 'u1', sinceMs: 0 };
+  const { all } = decideAgain(call(), config.beforeOffset(9), config.now(), topics, suppressed);
+  assert.deepEqual(
+    all.map(({ unwanted, detail }) => [unwanted, detail]),
+    [
+      ['suppressed', 'its user is suppressed since 1970-01-01T00:00:00.000Z (suppress-user)'],
+      ['disabled', 'it is disabled'],
+    ],
+  );
+});

@@ -40,6 +40,18 @@ test('a call that no destination wants is finished at once and counted', () => {
   assert.equal(router.metrics.unwanted, 1);
 });
 
+test('a call of a suppressed user goes nowhere and is counted, until that is lifted', () => {
+  const router = new TestRouter(exampleSource(), exampleDestination());
+  router.suppressed.set('u1', 0);
+  router.take(call(1), call(2, 'u2'));
+  assert.deepEqual(writtenBy(router), ['p.delivery crm:u2']);
+  assert.deepEqual(router.finished, [1]);
+  assert.equal(router.metrics.suppressed, 1);
+  router.suppressed.clear();
+  router.take(call(3));
+  assert.equal(router.written.length, 2);
+});
+
 test('a bad record is rejected with its bytes, key and headers, and its neighbours go on', () => {
   const router = new TestRouter(exampleSource(), exampleDestination());
   const bad = incoming('{"type":', { offset: 1, headers: { trace: Buffer.from('t') } });

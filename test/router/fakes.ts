@@ -79,6 +79,7 @@ export class TestRouter {
   readonly released: number[] = [];
   /** The offsets of records that were set aside. */
   readonly aside: number[] = [];
+  readonly suppressed: Map<string, number> = new Map();
   readonly metrics: RouterMetrics = new RouterMetrics(new Registry());
   schemas: Schemas = noRegistry;
   readonly #router: CallRouter;
@@ -102,6 +103,7 @@ export class TestRouter {
       clock: this.clock,
       rejectedTopic: 'p.ingest.rejected',
       audienceTopic,
+      suppressed: this.suppressed,
       duplicates: new Duplicates<PendingCall>({
         windowMs: 600_000,
         mostIds: 256,

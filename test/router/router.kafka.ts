@@ -32,7 +32,13 @@ before(async () => {
   deployment = await testDeployment();
   await deployment.apply(resources);
   config = await startConfig({ ...deployment, secretKeys: exampleKeys });
-  router = await startRouter({ ...deployment, config, dedupeWindowMs: 600_000, metrics });
+  router = await startRouter({
+    ...deployment,
+    config,
+    suppressed: new Map(),
+    dedupeWindowMs: 600_000,
+    metrics,
+  });
   await eventually(() => {
     assert.ok(router.ready());
   });
@@ -149,6 +155,7 @@ test('what is routed is committed, and a router that starts again does not route
     );
   });
   router = await startRouter({
+    suppressed: new Map(),
     ...deployment,
     config,
     dedupeWindowMs: 600_000,
@@ -174,6 +181,7 @@ test('a call that its client sent again is routed once; after a restart the wind
   await router.stop(5_000);
   const afterwards = new Registry();
   router = await startRouter({
+    suppressed: new Map(),
     ...deployment,
     config,
     dedupeWindowMs: 600_000,
@@ -248,6 +256,7 @@ test('the start is refused when a topic of another system has timestamps of its 
     extraIngestTopics: [name],
   });
   const start = startRouter({
+    suppressed: new Map(),
     ...deployment,
     topology,
     config,

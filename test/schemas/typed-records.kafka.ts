@@ -48,6 +48,7 @@ async function start(): Promise<Role> {
   metrics = new Registry();
   const access = { url: registry.url };
   return startRouter({
+    suppressed: new Map(),
     ...deployment,
     config,
     metrics,

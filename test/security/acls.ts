@@ -291,6 +291,8 @@ test('each role and each command does its whole work with the rights of its user
   });
   await run('operator', ['console-link', '--list']);
   await run('operator', ['delete-user', 'u3', '--yes']);
+  await run('operator', ['suppress-user', 'nobody']);
+  await run('operator', ['suppress-user', '--list']);
   await eventually(() => {
     assert.equal(arrived.get('/taking'), 3);
   });

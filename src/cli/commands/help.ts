@@ -12,7 +12,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
   'Configuration:': ['apply', 'diff', 'preview', 'get', 'delete', 'topics', 'secrets', 'schemas'],
   'State and history:': ['status', 'attempts', 'explain'],
   'Destinations:': ['send-test', 'retry', 'pause', 'resume', 'console-link'],
-  'Calls and events:': ['produce', 'audience-sync', 'delete-user'],
+  'Calls and events:': ['produce', 'audience-sync', 'delete-user', 'suppress-user'],
   'Dead letters and rejected calls:': ['dead-letters', 'rejected'],
   'This command:': ['help', 'completion'],
 };
@@ -44,6 +44,7 @@ const examples: Readonly<Record<string, string>> = {
   'console-link': 'console-link crm --expires 30d --bodies',
   'audience-sync': 'audience-sync vip --dry-run',
   'delete-user': 'delete-user 019mr8mf4r --dry-run',
+  'suppress-user': 'suppress-user 019mr8mf4r --lift',
   status: 'status crm',
   attempts: 'attempts crm --failed --since 1h',
   explain: 'explain 0a1b2c3d-4e5f --user 019mr8mf4r',

@@ -6,6 +6,7 @@ import { AudienceGauges } from '../../resources/audiences/gauges.ts';
 import { followAudienceRecords } from '../../resources/audiences/records.ts';
 import { startFence } from '../../resources/fence/fence.ts';
 import { followPauses } from '../../resources/pauses/pauses.ts';
+import { followSuppressions } from '../../resources/suppressions/suppressed-users.ts';
 import type { RouterDeps } from '../../router/router.ts';
 import type { Settings } from '../../settings/table.ts';
 import { registryAccess } from '../connect/connection.ts';
@@ -47,8 +48,10 @@ export async function startRouterRole(
     gauges.show(id, audiences.current.get(id));
   });
   await parts.closeLast(audiences).loaded;
+  const suppressions = parts.closeLast(await followSuppressions(parts.common));
   return startRouter({
     ...parts.withConfig,
+    suppressed: suppressions.users,
     producer: await parts.producer(),
     dedupeWindowMs: settings.dedupeWindowMs,
     registry: registryAccess(settings, credentials),

@@ -132,6 +132,7 @@ const phrases: readonly (readonly [RegExp, string])[] = [
   [/\bdestination-(disabled|deleted)\b/, 'the destination was $1'],
   [/ \(retry\.(?:on|giveUpOn)\)/, ''],
   [/(?:the endpoint moved;|if the endpoint moved,) set the webhook's url to/, 'it redirects to'],
+  [/ \(suppress-user\)/, ''],
   [/ in its own topic\b/, ''],
   [/, packed with \d+ others\b/, ''],
   [/\bits breaker is open\b/, 'the endpoint has failed too often'],

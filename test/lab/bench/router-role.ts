@@ -19,6 +19,7 @@ const destinations = Array.from({ length: copiesPerCall }, (_, i) =>
   exampleDestination({ id: `d${i}` }),
 );
 await startRouter({
+  suppressed: new Map(),
   kafka,
   topology: loadTopology(load),
   config: new FakeConfig(exampleSource(), ...destinations),

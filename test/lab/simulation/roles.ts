@@ -38,6 +38,7 @@ export async function startSimulatedRouter(parts: RoleParts): Promise<RunningRol
   const config = await startConfig({ ...parts, secretKeys: undefined });
   const producer = await createProducer(parts.kafka, parts);
   const role = await startRouter({
+    suppressed: new Map(),
     ...parts,
     config,
     producer,
