@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from '../harness/fast-check.ts';
+import { outcomeOfError } from '../../src/delivery/http/errors.ts';
 import {
   conditionShownBy,
   delivered,
-  outcomeOfError,
   outcomeOfStatus,
   skipped,
   timedOut,

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { PostriderError } from '../../errors.ts';
-import { addressRefusedCode, dnsErrorCode } from '../outcome.ts';
+import { addressRefusedCode, dnsErrorCode } from './errors.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 

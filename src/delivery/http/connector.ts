@@ -10,7 +10,7 @@ import type { Deadlines, Timed } from './deadlines.ts';
 import { guardedLookup, isLocalhost, plainLookup, refusal, withoutRoot } from './guarded-lookup.ts';
 import { IdleConnections, KeptConnection } from './idle-connections.ts';
 import type { NameResolver } from './name-resolver.ts';
-import { codeOf, isOurWant } from '../outcome.ts';
+import { codeOf, isOurWant } from './errors.ts';
 import type { TlsIdentity } from '../prepared-destination.ts';
 import type { Proxy } from './proxy.ts';
 import { TlsOpener, type ResumingSocket, type TlsTarget } from './tls.ts';

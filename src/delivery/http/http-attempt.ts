@@ -6,20 +6,19 @@ import type { Deadlines, Timed } from './deadlines.ts';
 import type { Occupant } from './origin-connections.ts';
 import { answeredStatus } from './undici-parser.ts';
 import { toldHeadersOf, type KeptAnswer } from '../kept-answer.ts';
+import { isConnectionLoss, isNotHttp, outcomeOfError } from './errors.ts';
 import {
   deliveredDespite,
   deliveredWith,
   endlessInterim,
-  isConnectionLoss,
-  isNotHttp,
-  outcomeOfError,
   outcomeOfStatus,
   proxySilent,
   silentOnKeptConnection,
   timedOut,
   unreachedInTime,
 } from '../outcome.ts';
-import type { Outcome, Progress } from '../outcome.ts';
+import type { Progress } from './errors.ts';
+import type { Outcome } from '../outcome.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
 import type { Sending } from '../sender.ts';
 

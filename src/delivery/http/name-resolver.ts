@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { devNull } from 'node:os';
 import type { Clock, SteadyClock } from '../../ops/clock.ts';
-import { dnsErrorCode, isOurWant } from '../outcome.ts';
+import { dnsErrorCode, isOurWant } from './errors.ts';
 
 /** Called once, never from within the call. The list of addresses is never empty. */
 export type Resolved = (error: Error | null, addresses: readonly LookupAddress[]) => void;

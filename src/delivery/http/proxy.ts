@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { proxyErrorCode, tunnelErrorCode } from '../outcome.ts';
+import { proxyErrorCode, tunnelErrorCode } from './errors.ts';
 
 /** The proxy through which connections leave the network, and the hosts that are reached without it. */
 export class Proxy {

@@ -12,7 +12,7 @@ import type { buildConnector } from 'undici';
 import { shortened } from '../../event/last-answer.ts';
 import type { OAuth2 } from '../../resources/schema/webhook-login.ts';
 import { AddressRefusedError, NameRefusedError } from './address-guard.ts';
-import { outcomeOfError } from '../outcome.ts';
+import { outcomeOfError } from './errors.ts';
 import type { TokenAnswer } from '../sender.ts';
 
 export interface TokenClientOptions {

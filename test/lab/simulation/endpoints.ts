@@ -1,6 +1,6 @@
+import { outcomeOfError } from '../../../src/delivery/http/errors.ts';
 import {
   deliveredWith,
-  outcomeOfError,
   outcomeOfStatus,
   timedOut,
   unreachedInTime,
