@@ -40,9 +40,10 @@ class Shift {
   readonly left: { readonly messageId: string; readonly afterMs: number }[] = [];
   worker: SimulatedWorld;
   isPaused = false;
+  /** All that ever worked: each reads its own retry topics to the end. */
+  readonly workers: SimulatedWorld[] = [];
   readonly #failsUntilMs = Array.from({ length: users }, () => 0);
   #outage = { untilMs: 0, hangs: false };
-  #workers = 0;
 
   constructor() {
     this.worker = this.#hire();
@@ -71,7 +72,7 @@ class Shift {
       case 'pause':
       case 'resume':
         this.isPaused = what.kind === 'pause';
-        this.worker[what.kind]('crm');
+        for (const each of this.workers) each[what.kind]('crm');
         break;
       case 'retry':
         this.worker.recall('crm');
@@ -79,9 +80,10 @@ class Shift {
   }
 
   #hire(): SimulatedWorld {
-    this.#workers += 1;
     const { clock } = this;
-    const world = new SimulatedWorld({ clock, name: `w${this.#workers}-`, seed: this.#workers });
+    const number = this.workers.length + 1;
+    const world = new SimulatedWorld({ clock, name: `w${number}-`, seed: number });
+    this.workers.push(world);
     world.addDestination('crm', { topic: 'dedicated', order: 'user', orderFor: '10m' });
     if (this.isPaused) world.pause('crm');
     world.readerOf = (record) => {
@@ -115,10 +117,12 @@ test('with order: user, no event of a user comes before an earlier one, whatever
       }
       if (shift.isPaused) shift.perform({ kind: 'resume' });
       await shift.clock.pass(2 * hourMs);
-      assert.equal(shift.taken.length, shift.userOf.size);
+      const kept = shift.workers.flatMap((each) => each.kept.map(({ messageId }) => messageId));
+      assert.equal(new Set([...shift.taken, ...kept]).size, shift.userOf.size);
       for (const { afterMs } of shift.left) assert.ok(afterMs >= orderForMs, `${afterMs} ms`);
       const gone = new Set(shift.left.map(({ messageId }) => messageId));
       left += gone.size;
+      assert.ok(kept.every((id) => gone.has(id)));
       for (let n = 0; n < users; n += 1) {
         const isOf = (id: string): boolean => shift.userOf.get(id) === n && !gone.has(id);
         assert.deepEqual(shift.taken.filter(isOf), [...shift.userOf.keys()].filter(isOf));
