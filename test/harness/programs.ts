@@ -26,7 +26,9 @@ type ProgramName =
   | 'prometheus'
   | 'promtool'
   | 'chromium'
-  | 'node22';
+  | 'node22'
+  | 'helm'
+  | 'actionlint';
 
 export const programs: Readonly<Record<ProgramName, Program>> = {
   kustomize: goProgram('kustomize', 'sigs.k8s.io/kustomize/kustomize/v5@v5.7.1'),
@@ -62,6 +64,8 @@ export const programs: Readonly<Record<ProgramName, Program>> = {
   promtool: debianProgram('promtool', 'prometheus'),
   chromium: debianProgram('chromium', 'chromium'),
   node22: nodeRelease(22),
+  helm: goProgram('helm', 'helm.sh/helm/v3/cmd/helm@v3.18.6'),
+  actionlint: goProgram('actionlint', 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12'),
 };
 
 function goProgram(name: string, module: string): Program {

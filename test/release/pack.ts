@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,7 @@ export async function packAll(to: string): Promise<string[]> {
   try {
     const pipeline = stagePackage(workDir).then(() => npmPack(workDir, to));
     const client = npmPack(join(root, 'src', 'client'), to);
-    return [await pipeline, await client, await writeNotes(to)];
+    return [await pipeline, await client, await packChart(to), await writeNotes(to)];
   } finally {
     await rm(workDir, { recursive: true, force: true });
   }
@@ -29,6 +29,16 @@ async function npmPack(folder: string, to: string): Promise<string> {
   const args = ['pack', folder, '--silent', '--pack-destination', to];
   const { stdout } = await run('npm', args, { cwd: root });
   return stdout.trim().split('\n').at(-1) ?? '';
+}
+
+/** As `helm package` does: the chart in a folder with its name. */
+async function packChart(to: string): Promise<string> {
+  const workDir = await mkdtemp(join(tmpdir(), 'postrider-chart-'));
+  await cp(join(root, 'deploy', 'chart'), join(workDir, 'postrider'), { recursive: true });
+  const name = `postrider-chart-${await presentVersion()}.tgz`;
+  await run('tar', ['-czf', join(to, name), '-C', workDir, 'postrider']);
+  await rm(workDir, { recursive: true });
+  return name;
 }
 
 async function writeNotes(to: string): Promise<string> {

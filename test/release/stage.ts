@@ -16,7 +16,7 @@ interface Lock {
 }
 
 /** Fields of the project's manifest that mean something to who installs the package. */
-const kept = ['name', 'version', 'description', 'license', 'type', 'engines'];
+const kept = ['name', 'version', 'description', 'license', 'type', 'engines', 'repository'];
 
 /**
  * The manifest of the package. The rest of the project's manifest is for working in a clone. An installation gets

@@ -48,6 +48,8 @@ export const places: readonly (readonly [file: string, before: string, after: st
   ['package-lock.json', '"name": "postrider",\n      "version": "', '"'],
   ['package-lock.json', '"name": "postrider-client",\n      "version": "', '"'],
   ['deploy/overlays/production/kustomization.yaml', '\n    newTag: ', '\n'],
+  ['deploy/chart/Chart.yaml', '\nversion: ', '\n'],
+  ['deploy/chart/Chart.yaml', '\nappVersion: ', '\n'],
   ['docs/production.md', 'registry.example.com/postrider:', ''],
   ['docs/upgrading.md', 'registry.example.com/postrider:', ''],
   ['docs/getting-started.md', 'postrider-client-', '.tgz'],
