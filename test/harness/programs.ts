@@ -8,6 +8,8 @@ export interface Program {
   readonly name: string;
   /** For a shell. The list of what was not checked prints it, and `.ci/run` runs it. */
   readonly install: string;
+  /** Building it takes a good part of the whole run's time, so CI leaves out what needs it. */
+  readonly isSlowToBuild?: true;
 }
 
 const cache = join(homedir(), '.cache', 'postrider');
@@ -64,7 +66,7 @@ export const programs: Readonly<Record<ProgramName, Program>> = {
   promtool: debianProgram('promtool', 'prometheus'),
   chromium: debianProgram('chromium', 'chromium'),
   node22: nodeRelease(22),
-  helm: goProgram('helm', 'helm.sh/helm/v3/cmd/helm@v3.18.6'),
+  helm: { ...goProgram('helm', 'helm.sh/helm/v3/cmd/helm@v3.18.6'), isSlowToBuild: true },
   actionlint: goProgram('actionlint', 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12'),
 };
 
