@@ -3,7 +3,7 @@ import { noUrlValues } from '../event/url-template.ts';
 import { maskResource } from '../resources/config/stored.ts';
 import type { Destination } from '../resources/resource.ts';
 import { withoutUrl } from './outcome.ts';
-import { pathTo, PreparedDestination } from './prepared-destination.ts';
+import { pathTo, PreparedDestination, type PreparedEndpoint } from './prepared-destination.ts';
 
 /** A request as it would be sent, without secrets. */
 export interface PreviewedRequest {
@@ -48,10 +48,15 @@ export function previewRequests(
     return {
       method,
       url: isMade && masked.secretUrl !== true ? `${origin}${path}` : url,
-      headers: shownHeaders([...endpoint.headers, ...own]),
+      headers: shownHeaders([...endpoint.headers, ...own, ...tokenOf(endpoint)]),
       ...(isMade ? undefined : { problem: withoutUrl(path.missing).detail }),
     };
   });
+}
+
+/** A token is fetched when a request is sent. */
+function tokenOf({ oauth2 }: PreparedEndpoint): readonly string[] {
+  return oauth2 === undefined ? [] : ['Authorization', '(token)'];
 }
 
 /** @param headers names and values in turn */

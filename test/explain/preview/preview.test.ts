@@ -92,6 +92,18 @@ describe('the preview of a call', () => {
     );
   });
 
+  it('shows that a token would be sent, and none of the credentials for it', async () => {
+    const oauth2 = {
+      tokenUrl: 'https://login.example.com/token',
+      clientId: 'postrider',
+      clientSecret: 's3cret',
+    };
+    const webhooks = [{ url: 'https://api.example.com/', oauth2 }];
+    const [call] = await preview([order], { destinations: [exampleDestination({ webhooks })] });
+    assert.equal(call?.destinations[0]?.requests[0]?.headers['Authorization'], '(token)');
+    assert.doesNotMatch(JSON.stringify(call), /s3cret/);
+  });
+
   it("has the event's values in the URL, and says which one is missing", async () => {
     const webhooks = ['total', 'missing'].map((path) => ({
       url: `https://api.example.com/{{properties.${path}}}`,
