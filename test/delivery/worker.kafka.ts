@@ -240,6 +240,32 @@ describe('the delivery role on Kafka', () => {
     assert.equal(endpoint.bodies.length, 51);
   });
 
+  test('with strict order, a user waits behind a failed event through a restart, and others go on', async () => {
+    const stage = await createStage();
+    const dedicated = stage.topology.dedicatedTopic('crm');
+    await ensureTopics(kafka, [dedicated]);
+    const endpoint = await startEndpoint();
+    closers.push(endpoint.close);
+    endpoint.answer = (body) => (body === '"first"' ? 503 : 200);
+    const own = { topic: 'dedicated', order: 'user', orderFor: '10m' } as const;
+    stage.config.put(destination('crm', endpoint.url, own));
+    for (const body of ['first', 'second', 'third'])
+      await stage.publish('crm', 'u1', `"${body}"`, dedicated.name);
+    await stage.publish('crm', 'u2', '"of another"', dedicated.name);
+    const role = await stage.start();
+    await eventually(() => {
+      assert.deepEqual(endpoint.bodies.toSorted(), ['"first"', '"first"', '"of another"']);
+    });
+    await role.stop(5_000);
+
+    endpoint.answer = () => 200;
+    const again = await stage.start();
+    await eventually(() => {
+      assert.deepEqual(endpoint.bodies.slice(3), ['"first"', '"second"', '"third"']);
+    });
+    await again.stop(5_000);
+  });
+
   test('sends a failed event again from its retry topic, with the same bytes', async () => {
     const stage = await createStage();
     const endpoint = await startEndpoint();
