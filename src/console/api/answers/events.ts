@@ -10,9 +10,7 @@ const sentAgain = z
   .object({
     at: time,
     became: maybe(
-      z
-        .enum(endsAgain)
-        .describe('Absent for calls. `unknown`: nothing is known yet, or no more.'),
+      z.enum(endsAgain).describe('Absent for calls. `unknown`: nothing is known yet, or no more.'),
     ),
   })
   .describe('It was sent again, and what became of it.');
