@@ -135,6 +135,7 @@ async function fromElsewhere(): Promise<string> {
     `kube_horizontalpodautoscaler_status_condition{${ofScaler},condition="ScalingActive",status="false"} 0`,
     'kube_deployment_spec_replicas{namespace="postrider",deployment="postrider-router"} 2',
     `postrider_certificate_expires_timestamp_seconds{certificate="gateway"} ${now + 30 * 86_400}`,
+    `postrider_client_certificate_expires_timestamp_seconds{destination="crm"} ${now + 30 * 86_400}`,
     '',
   ].join('\n');
 }

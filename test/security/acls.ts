@@ -187,7 +187,7 @@ async function useConsole(url: string): Promise<void> {
   const post = async (path: string, sent: object = {}): Promise<{ id?: string }> => {
     const body = JSON.stringify(sent);
     const answer = await fetch(api + path, { method: 'POST', headers, body });
-    assert.equal(answer.status, 200, path);
+    assert.equal(answer.status, 200, `${path}: ${await answer.clone().text()}`);
     return (await answer.json()) as { id?: string };
   };
   const done = async (id: string = ''): Promise<void> => {
@@ -202,7 +202,8 @@ async function useConsole(url: string): Promise<void> {
   await post('/destinations/taking/test');
   await post('/destinations/resting/pause');
   await done((await post('/destinations/resting/resume')).id);
-  await post('/destinations/resting/retry');
+  // It answers 503 after ten seconds, and goes on.
+  await eventually(() => post('/destinations/resting/retry'));
   await done((await post('/redrives', { all: true })).id);
   const { stdout } = await run('operator', ['attempts', '--since', '1h', '-o', 'json']);
   const ids = new Set([...stdout.matchAll(/"messageId":"([^"]+)"/g)].map(([, id = '']) => id));
