@@ -148,8 +148,8 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   },
   'cut-off-user-stays': {
     says: 'An event whose partition went while nobody could be reached stayed the first of its user, behind which all later ones waited for ever.',
-    file: 'src/delivery/lane/lane.ts',
-    find: "    this.waiting.release(job);\n    if (over === 'stopped') job.record.release();",
+    file: 'src/delivery/lane/settlement.ts',
+    find: "    waiting.release(job);\n    if (over === 'stopped') job.record.release();",
     replace: "    if (over === 'stopped') job.record.release();",
   },
   'dead-are-evidence': {

@@ -38,6 +38,7 @@ const statuses: Partial<Record<Trouble['kind'], number>> = {
   'answers 429': 429,
   'answers 422': 422,
   flaps: 500,
+  'fails some': 500,
 };
 
 /** An endpoint of the destination may have given this answer, and by its rules it is final. */
