@@ -37,8 +37,9 @@ test('behind https it is sent by https only, and bound to this host', async (t) 
 test('it says who has logged in, and ends after eight hours', async (t) => {
   const stand = await startStand(t, { tokensFile: tokensFile(twoTokens) });
   const browser = await loggedIn(stand, 'vera');
-  const { csrf, ...session } = await browser.session();
+  const { csrf, version, ...session } = await browser.session();
   assert.deepEqual(session, { user: 'vera', role: 'viewer', bodies: true, isOpen: false });
+  assert.match(version ?? '', /^\d+\.\d+\.\d+/);
   assert.ok(csrf.length > 40);
   stand.clock.forward(8 * hourMs - 1);
   assert.equal((await browser.get('/api/v1/pipeline')).status, 200);
