@@ -12,7 +12,7 @@ import { RealEngine } from '../real-engine.ts';
 import { makeAuthority, makeCertificate } from './certificates.ts';
 import { closeAfterwards, createSender, leadingTo, listen, post } from './sender-scene.ts';
 
-const authority = makeAuthority('Test Authority');
+const authority = makeAuthority('Authority of Demanding Endpoints');
 setDefaultCACertificates([...getCACertificates('default'), authority.cert]);
 const clients = makeAuthority('Client Authority');
 const resolver = leadingTo('127.0.0.1');

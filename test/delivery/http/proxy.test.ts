@@ -19,7 +19,7 @@ import {
   rawServer,
 } from './sender-scene.ts';
 
-const authority = makeAuthority('Test Authority');
+const authority = makeAuthority('Authority of Proxied Endpoints');
 setDefaultCACertificates([...getCACertificates('default'), authority.cert]);
 
 /** Names that lead nowhere but through the proxy. */
