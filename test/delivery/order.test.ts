@@ -102,6 +102,19 @@ describe('with order: user, an event that fails', () => {
     );
   });
 
+  test('holds up nobody when its partition is lost before it can be copied, and comes back', async () => {
+    const world = ordered();
+    world.answer = () => failsWith(422);
+    const first = world.publish('crm', 'ann', {}, topic);
+    const records = world.lose(topic);
+    await world.clock.pass(1_000);
+    world.answer = () => answerOk;
+    for (const record of records) world.take(record);
+    const second = world.publish('crm', 'ann', {}, topic);
+    await world.clock.pass(1_000);
+    assert.deepEqual(world.delivered, [first, second]);
+  });
+
   test('stays unfinished for the next owner when its partition moves', async () => {
     const world = ordered();
     world.answer = () => ({ ...failsWith(503), afterMs: 500 });

@@ -78,7 +78,8 @@ export class Settlement {
    */
   #ended(job: Job, ending: Ending): void {
     const { context, waiting } = this.#deps;
-    const isCopied = ending.kind !== 'finish' && ending.kind !== 'drop';
+    // Nothing is copied of a partition that is lost: its next owner decides.
+    const isCopied = ending.kind !== 'finish' && ending.kind !== 'drop' && !job.claim.lost;
     context.disposal.carryOut(job, ending);
     if (job.line === undefined || (job.pending === 0 && !isCopied)) waiting.release(job);
   }

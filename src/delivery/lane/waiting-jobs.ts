@@ -218,7 +218,11 @@ class UserOrder {
   enter(job: Job): boolean {
     const { user } = job;
     if (user === undefined) return true;
-    const first = this.#first.get(user);
+    const known = this.#first.get(user);
+    // One that waited for its copy when its partition was lost gets none: the partition is read anew.
+    const isGone = known?.claim.lost === true && known.pending === 0;
+    if (isGone) this.#first.remove(user);
+    const first = isGone ? undefined : known;
     if (first === undefined) {
       this.#first.add(user, job);
       return true;

@@ -96,9 +96,14 @@ export const rules: Readonly<Record<string, Rule>> = {
       // What an operator sends again has a new one, which begins when that is first put off: under a rate limit, its turn
       // may come late.
       const again = ledger.sentAgain.copiesMs.get(`${last.destinationId} ${last.messageId}`) ?? [];
-      const fromMs = Math.max(first.atMs, ...again.filter((atMs) => atMs <= last.atMs));
-      const turnMs = again.length > 0 ? 600_000 : 0;
       const plan = scenario.destinations.find(({ id }) => id === last.destinationId);
+      // With strict order, an event waits in its place, where nothing is written: who takes it next begins anew.
+      const began =
+        plan?.orderForMs === undefined
+          ? first
+          : (attempts.find(({ process }) => process === last.process) ?? first);
+      const fromMs = Math.max(began.atMs, ...again.filter((atMs) => atMs <= last.atMs));
+      const turnMs = again.length > 0 ? 600_000 : 0;
       if (last.atMs - fromMs > windowMsOf(plan) + laterMs + setBy + turnMs + 60_000)
         yield `${named(last)} ${last.atMs - fromMs} ms after its window began`;
     }
