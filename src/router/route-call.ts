@@ -69,6 +69,7 @@ export class Routes {
     const candidates = this.#candidates(read, source);
     if (candidates.length === 0 || !webhooksEnabled(read.call)) return records;
     const user = userOf(read.call);
+    const eventName = eventNameOf(read.call);
     const bodies = new Bodies(read.call);
     for (const destination of candidates) {
       if (this.#unwanted(read, destination) !== undefined) continue;
@@ -79,7 +80,9 @@ export class Routes {
         elsewhereAfterMs: outlet.elsewhereAfterMs,
         key: Buffer.from(deliveryKey(destination.id, user)),
         value: bodies.of(outlet),
-        headers: { [envelopeHeader]: this.#envelope(read, source, destination, outlet) },
+        headers: {
+          [envelopeHeader]: this.#envelope(read, eventName, source, destination, outlet),
+        },
       });
     }
     return records;
@@ -106,6 +109,7 @@ export class Routes {
 
   #envelope(
     { call, arrival, audience }: ReadCall,
+    eventName: string | undefined,
     source: Source,
     destination: RoutedDestination,
     { urlPaths }: Outlet,
@@ -116,7 +120,7 @@ export class Routes {
       sourceId: source.id,
       messageId: call.messageId,
       type: call.type,
-      eventName: eventNameOf(call),
+      eventName,
       previousId: call.type === 'alias' ? textOf(call.fields['previousId']) : undefined,
       urlValues: urlPaths && urlValuesOf(urlPaths, call),
       configOffset: this.#config.offset,
