@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { DeliveryEngine } from '../../src/delivery/engine.ts';
+import { DeliveryEngine, type EngineDeps } from '../../src/delivery/engine.ts';
 import { DeliveryEvents } from '../../src/delivery/events.ts';
 import { newClaim } from '../../src/delivery/job.ts';
 import { DeliveryMetrics } from '../../src/delivery/metrics.ts';
@@ -10,11 +10,47 @@ import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger, type Logger } from '../../src/ops/log.ts';
 import type { Destination, Webhook } from '../../src/resources/resource.ts';
-import { createTopology } from '../../src/topology.ts';
+import { createTopology, type Topology } from '../../src/topology.ts';
 import { HandMadeFence } from './hand-made-fence.ts';
 import { noPauses } from './hand-made-pauses.ts';
 
 const minuteMs = 60_000;
+
+/** The surroundings of an engine in which nothing but endpoints is in trouble, with the defaults of the settings. */
+export function quietSurroundings(
+  topology: Topology,
+  destinations: ReadonlyMap<string, Destination>,
+): Omit<EngineDeps, 'clock' | 'random' | 'sender' | 'sink' | 'events'> {
+  return {
+    destinations: {
+      offset: 1,
+      destination: (id) => destinations.get(id),
+      destinations: () => destinations.values(),
+      isUnreadable: () => false,
+      uidOf: () => undefined,
+      isFresh: () => true,
+    },
+    fence: new HandMadeFence(),
+    paused: noPauses,
+    fenceMs: 7_000,
+    topics: {
+      retryTopic: (tierMs) => topology.retryTopic(tierMs),
+      dedicatedTopic: (id) => topology.dedicatedTopic(id).name,
+      retryTierMs: (name) => topology.retryTierMs(name),
+      deadLetter: topology.topics.deadLetter,
+      paused: topology.topics.paused,
+    },
+    policy: {
+      tiersMs: topology.retryTiersMs,
+      windowMs: 240 * minuteMs,
+      maxAgeMs: 4_320 * minuteMs,
+      spillAfterMs: 5_040 * minuteMs,
+    },
+    busyShare: () => 0,
+    maxInFlight: 1_024,
+    maxInFlightPerDestination: 64,
+  };
+}
 
 /** The production engine with real time and a real sender. Only Kafka is missing: what is put off stays away. */
 export class RealEngine {
@@ -45,34 +81,8 @@ export class RealEngine {
           setImmediate(done);
         },
       },
-      destinations: {
-        offset: 1,
-        destination: (id) => this.#destinations.get(id),
-        destinations: () => this.#destinations.values(),
-        isUnreadable: () => false,
-        uidOf: () => undefined,
-        isFresh: () => true,
-      },
-      fence: new HandMadeFence(),
-      paused: noPauses,
-      fenceMs: 7_000,
-      topics: {
-        retryTopic: (tierMs) => topology.retryTopic(tierMs),
-        dedicatedTopic: (id) => topology.dedicatedTopic(id).name,
-        retryTierMs: (name) => topology.retryTierMs(name),
-        deadLetter: topology.topics.deadLetter,
-        paused: topology.topics.paused,
-      },
-      policy: {
-        tiersMs: topology.retryTiersMs,
-        windowMs: 240 * minuteMs,
-        maxAgeMs: 4_320 * minuteMs,
-        spillAfterMs: 5_040 * minuteMs,
-      },
       events: new DeliveryEvents(log, this.metrics, systemClock),
-      busyShare: () => 0,
-      maxInFlight: 1_024,
-      maxInFlightPerDestination: 64,
+      ...quietSurroundings(topology, this.#destinations),
     });
   }
 

@@ -8,7 +8,7 @@ import { DeliveryMetrics } from '../../../src/delivery/metrics.ts';
 import { deliveredWith, outcomeOfStatus } from '../../../src/delivery/outcome.ts';
 import { StatusPublisher } from '../../../src/delivery/status/status-publisher.ts';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../../src/event/envelope.ts';
-import { noPauses } from '../../delivery/hand-made-pauses.ts';
+import { quietSurroundings } from '../../delivery/real-engine.ts';
 import { ensureTopics } from '../../../src/kafka/admin.ts';
 import { createKafka } from '../../../src/kafka/client.ts';
 import { createProducer, type Producer } from '../../../src/kafka/produce/producer.ts';
@@ -194,34 +194,9 @@ class Worker {
           });
         },
       },
-      destinations: {
-        offset: 1,
-        destination: (id) => this.#all.get(id),
-        destinations: () => this.#all.values(),
-        isUnreadable: () => false,
-        uidOf: () => undefined,
-        isFresh: () => true,
-      },
-      fence: { covers: () => undefined, isFresh: () => true, size: 0 },
-      paused: noPauses,
-      fenceMs: 7_000,
-      topics: {
-        retryTopic: (tierMs) => topology.retryTopic(tierMs),
-        dedicatedTopic: (id) => topology.dedicatedTopic(id).name,
-        retryTierMs: (name) => topology.retryTierMs(name),
-        deadLetter: topology.topics.deadLetter,
-        paused: topology.topics.paused,
-      },
-      policy: {
-        tiersMs: topology.retryTiersMs,
-        windowMs: 14_400_000,
-        maxAgeMs: 259_200_000,
-        spillAfterMs: 302_400_000,
-      },
       events: new DeliveryEvents(silentLogger, new DeliveryMetrics(new Registry()), systemClock),
-      maxInFlight: 1_024,
-      busyShare: () => 0,
-      maxInFlightPerDestination: 64,
+      ...quietSurroundings(topology, this.#all),
+      fence: { covers: () => undefined, isFresh: () => true, size: 0 },
     });
   }
 
