@@ -61,7 +61,7 @@ type KafkaState = 'there' | 'lost' | 'reached';
  * Writes the calls of requests, or reports that Kafka did not acknowledge them before the producer's deadline. They may
  * have been written all the same: clients send them again with the same message ids.
  *
- * Where something of a later request was acknowledged meanwhile, some of Kafka's partitions are away, and only late
+ * If something of a later request was acknowledged meanwhile, some of Kafka's partitions are away, and only late
  * requests are given up. Otherwise Kafka is away, and everybody is turned away until a broker answers. Then two requests
  * a second find out whether it acknowledges, until it does.
  */
