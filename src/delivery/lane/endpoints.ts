@@ -75,9 +75,7 @@ export class LaneEndpoints {
    */
   get login(): LoginState {
     for (const { state } of this.#logins) if (state === 'awaited') return state;
-    const isSomeThere = (endpoint: Endpoint): boolean =>
-      isLoggedIn(endpoint) && endpoint.availability !== 'no';
-    return this.isSomeTokenAway && !this.#all.some(isSomeThere) ? 'away' : 'ready';
+    return this.isSomeTokenAway && !this.#isSomeThere ? 'away' : 'ready';
   }
 
   /** The authorization server of some URL gives no token for the moment. */
@@ -86,9 +84,16 @@ export class LaneEndpoints {
     return false;
   }
 
+  /** A URL that lacks no token, and whose breaker lets requests through now or soon. */
+  get #isSomeThere(): boolean {
+    return this.#all.some((each) => isLoggedIn(each) && each.availability !== 'no');
+  }
+
   /** Time for which the tries to get a token have failed. */
   get tokenlessMs(): number {
-    return Math.max(0, ...this.#logins.map(({ failingForMs }) => failingForMs));
+    let longestMs = 0;
+    for (const { failingForMs } of this.#logins) longestMs = Math.max(longestMs, failingForMs);
+    return longestMs;
   }
 
   /** Must be called while events wait, and before they are sent. */
