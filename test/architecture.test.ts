@@ -7,7 +7,7 @@ import { cruise, type ICruiseResult, type IForbiddenRuleType } from 'dependency-
 /** Who may import whom, as in docs/design.md. `$1` is the importing file's own folder. */
 
 const stages =
-  'gateway|console|bulk-import|router|delivery|attempts|status|notices|audience|deletion|dead-letter';
+  'gateway|console|api|bulk-import|router|delivery|attempts|status|notices|audience|deletion|dead-letter';
 /** They answer questions about what the others wrote, and send letters again. */
 const readers = 'explain|status|attempts|dead-letter|notices';
 
@@ -28,7 +28,17 @@ const rules: IForbiddenRuleType[] = [
     '^src/',
     '^src/(kafka|ops)/|^src/(errors|duration|topology|printable)',
   ),
-  forbid('resources know no stage', '^src/resources/', `^src/(${stages}|cli|dev|settings)/`),
+  forbid(
+    'what HTTP APIs share knows no stage',
+    '^src/http-api/',
+    '^src/',
+    '^src/(http-api|event|resources|kafka|ops)/|^src/(errors|duration)',
+  ),
+  forbid(
+    'resources know no stage',
+    '^src/resources/',
+    `^src/(${stages}|http-api|cli|dev|settings)/`,
+  ),
   forbid(
     'schemas know events, and no stage',
     '^src/schemas/',

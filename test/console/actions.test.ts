@@ -12,8 +12,9 @@ import type { AuditEntry } from '../../src/event/audit-entry.ts';
 mock.timers.enable({ apis: ['setTimeout'] });
 const { addActions } = await import('../../src/console/actions/routes.ts');
 const { Runs } = await import('../../src/console/actions/runs.ts');
-const { answerSchemas } = await import('../../src/console/api/answers/answers.ts');
-const { problemOf, sendProblem } = await import('../../src/console/api/problem.ts');
+const { parameters } = await import('../../src/console/api/parameters.ts');
+const { models } = await import('../../src/console/api/answers/shapes.ts');
+const { problemOf, sendProblem } = await import('../../src/http-api/problem.ts');
 const { systemClock } = await import('../../src/ops/clock.ts');
 
 type Told = Partial<AuditEntry>;
@@ -33,14 +34,16 @@ async function startStand(t: TestContext, operations: Partial<Operations>): Prom
     tell: (entry: Told): void => void told.push(entry),
   };
   const api = fastify();
-  for (const schema of answerSchemas()) api.addSchema(schema);
+  for (const schema of models.schemas()) api.addSchema(schema);
   const operator = { user: 'ines', role: 'operator' } as const;
   api.decorateRequest('session', null);
   api.addHook('onRequest', (request, _reply, done) => {
     request.session = operator as unknown as NonNullable<typeof request.session>;
     done();
   });
-  api.setErrorHandler((error, _request, reply) => sendProblem(reply, problemOf(error, {})));
+  api.setErrorHandler((error, _request, reply) =>
+    sendProblem(reply, problemOf(error, {}, { name: 'the console', parameters })),
+  );
   const runs = new Runs(systemClock);
   addActions(api, { operations: operations as Operations, runs, audit });
   await api.ready();

@@ -4,7 +4,6 @@ import type { Past } from '../../src/event/destination-health.ts';
 import type { WorkerStatus } from '../../src/event/destination-status.ts';
 import { unseen } from '../../src/event/destination-view.ts';
 import { openAccess } from '../../src/console/access/access.ts';
-import { decodeCursor, encodeCursor } from '../../src/console/api/routes/route.ts';
 import {
   countStates,
   detailOf,
@@ -17,6 +16,7 @@ import { behindOf } from '../../src/console/api/flow.ts';
 import { seriesOf } from '../../src/console/api/series.ts';
 import { Pasts } from '../../src/console/index/pasts.ts';
 import { firstStep } from '../../src/console/index/series-query.ts';
+import { decodeCursor, encodeCursor } from '../../src/http-api/cursor.ts';
 import { exampleDestination } from '../resources/examples.ts';
 
 const nowMs = Date.UTC(2026, 0, 31, 12, 0, 30);

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { LinkRow, MadeLink, Redrive, RunRow } from '../../src/console/api/answers/actions.ts';
-import type { Problem } from '../../src/console/api/answers/answers.ts';
 import type { Pipeline, Session } from '../../src/console/api/answers/deployment.ts';
 import type {
   AttemptRow,
@@ -18,6 +17,7 @@ import type { Dated, Page } from '../../src/console/api/answers/shapes.ts';
 import { hashOf } from '../../src/console/index/attempt-rows.ts';
 import { version } from '../../src/ops/process.ts';
 import type { Topology } from '../../src/topology.ts';
+import type { Problem } from '../../src/http-api/answers.ts';
 import { eventually } from '../harness/eventually.ts';
 import { describedApi, type DescribedApi } from './described.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';

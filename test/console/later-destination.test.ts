@@ -8,12 +8,11 @@ import { Registry } from 'prom-client';
 import type { Session } from '../../src/console/api/answers/deployment.ts';
 import type { DestinationDetail, Series } from '../../src/console/api/answers/destinations.ts';
 import type { DeadLetter, Story } from '../../src/console/api/answers/events.ts';
-import type { Page } from '../../src/console/api/answers/shapes.ts';
+import { models, type Page } from '../../src/console/api/answers/shapes.ts';
 import { addDestinationRoutes } from '../../src/console/api/routes/destinations.ts';
 import { addEventRoutes } from '../../src/console/api/routes/events.ts';
 import { addLetterRoutes } from '../../src/console/api/routes/letters.ts';
 import type { RouteDeps } from '../../src/console/api/routes/route.ts';
-import { answerSchemas } from '../../src/console/api/answers/answers.ts';
 import { hashOf } from '../../src/console/index/attempt-rows.ts';
 import { openIndexDatabase } from '../../src/console/index/database.ts';
 import { LastHours } from '../../src/console/index/last-hour.ts';
@@ -107,7 +106,7 @@ async function askAs(
   } as unknown as RouteDeps;
   const api = fastify({ ajv: { customOptions: { coerceTypes: true } } });
   api.setSerializerCompiler(() => (data) => JSON.stringify(data));
-  for (const schema of answerSchemas()) api.addSchema(schema);
+  for (const schema of models.schemas()) api.addSchema(schema);
   api.decorateRequest('session', null);
   api.addHook('onRequest', (request, _reply, done) => {
     request.session = { csrf: '', isOpen: false, ...who };

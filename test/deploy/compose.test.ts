@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
 import type { Environment } from '../../src/environment.ts';
-import { findToken, parseTokens } from '../../src/console/access/tokens.ts';
+import { consoleTokens } from '../../src/console/access/tokens.ts';
+import { findToken, parseTokens } from '../../src/http-api/tokens.ts';
 import { readSettings } from '../../src/settings/read.ts';
 import { settingsTable } from '../../src/settings/table.ts';
 import { test } from 'node:test';
@@ -131,7 +132,14 @@ test('the console of Compose takes a token by its hash, and does not start witho
   const source = mounted.find(({ target }) => target === file)?.source ?? '';
   const content = configs?.[source]?.content ?? '';
   const hash = createHash('sha256').update('a token').digest('hex');
-  const tokens = parseTokens(file, filledIn(content, { CONSOLE_TOKEN_SHA256: hash }));
+  const tokens = parseTokens(
+    consoleTokens,
+    file,
+    filledIn(content, { CONSOLE_TOKEN_SHA256: hash }),
+  );
   assert.equal(findToken(tokens, 'a token')?.role, 'operator');
-  assert.throws(() => parseTokens(file, filledIn(content, {})), /tokens\.yaml.*SHA-256 of a token/);
+  assert.throws(
+    () => parseTokens(consoleTokens, file, filledIn(content, {})),
+    /tokens\.yaml.*SHA-256 of a token/,
+  );
 });

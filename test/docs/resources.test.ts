@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAllDocuments, stringify } from 'yaml';
-import { parseTokens } from '../../src/console/access/tokens.ts';
+import { consoleTokens } from '../../src/console/access/tokens.ts';
+import { parseTokens } from '../../src/http-api/tokens.ts';
 import { parseResource } from '../../src/resources/schema/schema.ts';
 import { runCommand } from '../harness/run-command.ts';
 import { blocksOf, codeIn, rowsOf, sectionOf } from './blocks.ts';
@@ -79,7 +80,7 @@ test('the console takes the file of tokens that its page shows', () => {
   const [file] = blocksOf(readPage('docs/console.md')).filter(({ text }) =>
     text.includes('sha256:'),
   );
-  const tokens = parseTokens('tokens.yaml', file?.text ?? '');
+  const tokens = parseTokens(consoleTokens, 'tokens.yaml', file?.text ?? '');
   assert.deepEqual(
     tokens.map(({ role }) => role),
     ['operator', 'viewer'],

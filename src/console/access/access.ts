@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
 import { PostriderError } from '../../errors.ts';
 import type { AuditRecord } from '../../event/audit-entry.ts';
+import { bearerToken } from '../../http-api/tokens.ts';
 import { clientAddress } from '../../ops/client-ip.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
@@ -17,7 +18,7 @@ import { entrancePages } from './page-html.ts';
 import { Veil } from './seen-by.ts';
 import { isMeant, SessionCookies, Sessions, type Claims } from './sessions.ts';
 import { keyFor } from './signed.ts';
-import { followTokens, Tokens } from './tokens.ts';
+import { MarkedTokens } from './tokens.ts';
 
 /** The settings that decide who may use the console. */
 export interface AccessSettings {
@@ -119,7 +120,7 @@ class LogInAccess implements Access {
   readonly #deps: LogInDeps;
   readonly #key: Buffer;
   readonly #cookies: SessionCookies;
-  readonly #tokens: Tokens | undefined;
+  readonly #tokens: MarkedTokens | undefined;
 
   constructor(settings: AccessSettings, deps: LogInDeps) {
     const { url, sessionKey, tokensFile } = settings;
@@ -138,11 +139,11 @@ class LogInAccess implements Access {
     this.veil = new Veil(keyFor(this.#key, 'place'));
     this.#cookies = new SessionCookies(new Sessions(this.#key, clock), clock, isSecure);
     if (tokensFile !== undefined)
-      this.#tokens = new Tokens(followTokens(tokensFile, log), { key: this.#key, clock, log });
+      this.#tokens = new MarkedTokens(tokensFile, { key: this.#key, clock, log });
   }
 
   sessionOf(request: FastifyRequest): Session | undefined {
-    const token = bearerToken(request);
+    const token = bearerToken(request.headers);
     if (token !== undefined) {
       const known = this.#tokens?.whose(token, clientAddress(request));
       if (known === undefined) return undefined;
@@ -171,7 +172,7 @@ class LogInAccess implements Access {
 
   isMeant(request: FastifyRequest): boolean {
     // No page of another site can make a browser send it.
-    if (bearerToken(request) !== undefined) return true;
+    if (bearerToken(request.headers) !== undefined) return true;
     const claims = this.#cookies.of(request);
     if (claims === undefined) return false;
     const csrf = this.#cookies.sessions.csrfOf(claims);
@@ -214,9 +215,4 @@ class LogInAccess implements Access {
       isOpen: false,
     };
   }
-}
-
-/** Basic is a proxy's business. */
-function bearerToken({ headers }: FastifyRequest): string | undefined {
-  return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }

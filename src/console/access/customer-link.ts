@@ -4,7 +4,7 @@ import { formatDuration, parseDuration } from '../../duration.ts';
 import { isOf, type Identity } from '../../event/uid.ts';
 import { longestLinkMs } from '../../topology.ts';
 import type { LinkRow } from '../api/answers/actions.ts';
-import { sha256 } from './signed.ts';
+import { sha256 } from '../../http-api/tokens.ts';
 
 /** Finds the destination that has an id now; undefined if none has. */
 export type IdentityOf = (destinationId: string) => Identity | undefined;

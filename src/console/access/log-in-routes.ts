@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { clientAddress } from '../../ops/client-ip.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
+import { ProblemError } from '../../http-api/problem.ts';
 import type { Audit } from '../actions/audit.ts';
-import { ProblemError } from '../api/problem.ts';
 import { customerPath, isGone, linkPath, type IdentityOf } from './customer-link.ts';
 import {
   IdentityProvider,
@@ -17,8 +17,9 @@ import {
 } from './identity-provider.ts';
 import { style, stylePath, type EntrancePages } from './page-html.ts';
 import { isMeant, provenance, provenanceOf, whoIs, type SessionCookies } from './sessions.ts';
-import { keyFor, readSigned, sha256, sign } from './signed.ts';
-import type { Tokens } from './tokens.ts';
+import { sha256 } from '../../http-api/tokens.ts';
+import { keyFor, readSigned, sign } from './signed.ts';
+import type { MarkedTokens } from './tokens.ts';
 
 /** The parts that all routes before the log-in need. */
 interface Entrance {
@@ -31,7 +32,7 @@ interface Entrance {
 }
 
 interface LogInRoutesDeps extends Entrance {
-  readonly tokens: Tokens | undefined;
+  readonly tokens: MarkedTokens | undefined;
   /** The name of the identity provider's host. */
   readonly provider: string | undefined;
 }

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
+import { ProblemError } from '../../http-api/problem.ts';
 import type { Story } from '../api/answers/events.ts';
-import { ProblemError } from '../api/problem.ts';
 import type { Asking } from './may-ask.ts';
 import { isSame } from './signed.ts';
 

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import type { RecordedLink } from '../../event/audit-entry.ts';
 import type { Clock } from '../../ops/clock.ts';
 import { longestLinkMs } from '../../topology.ts';
+import { ProblemError } from '../../http-api/problem.ts';
 import type { Session } from '../api/answers/deployment.ts';
-import { ProblemError } from '../api/problem.ts';
 import { isSame, keyFor, macOf, readSigned, sign } from './signed.ts';
 
 /** The content of a session's cookie. */

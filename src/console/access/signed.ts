@@ -1,5 +1,6 @@
-import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { ZodType } from 'zod';
+import { sha256 } from '../../http-api/tokens.ts';
 
 /** Each has a key of its own, so what is signed for one is worth nothing for another. */
 export type Purpose = 'session' | 'log-in' | 'csrf' | 'token' | 'place';
@@ -46,8 +47,4 @@ export function macOf(key: Buffer, text: string): string {
 /** Takes the same time wherever they differ. */
 export function isSame(a: string, b: string): boolean {
   return timingSafeEqual(sha256(a), sha256(b));
-}
-
-export function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../ops/clock.ts';
+import { ProblemError } from '../../http-api/problem.ts';
 import {
   linkDurations,
   madeLink,
@@ -13,7 +14,6 @@ import { answer } from '../api/answers/answers.ts';
 import type { LinkRow } from '../api/answers/actions.ts';
 import type { Page } from '../api/answers/shapes.ts';
 import { accept } from '../api/parameters.ts';
-import { ProblemError } from '../api/problem.ts';
 import type { Audit } from './audit.ts';
 
 interface LinkDeps {

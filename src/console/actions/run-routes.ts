@@ -1,12 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../ops/clock.ts';
 import { answer } from '../api/answers/answers.ts';
-import { decodeCursor, opened, page, type OfDestination, type Paged } from '../api/routes/route.ts';
+import { opened, page, type OfDestination, type Paged } from '../api/routes/route.ts';
 import type { Page } from '../api/answers/shapes.ts';
 import type { RunOutcome } from '../../event/audit-entry.ts';
+import { decodeCursor } from '../../http-api/cursor.ts';
+import { ProblemError } from '../../http-api/problem.ts';
 import type { Redrive, RunRow } from '../api/answers/actions.ts';
 import { accept } from '../api/parameters.ts';
-import { ProblemError } from '../api/problem.ts';
 import type { Index } from '../index/index.ts';
 import { whatBecame } from '../index/sent-again.ts';
 import type { Audit } from './audit.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { PostriderError } from '../../errors.ts';
 import type { Clock, Timer } from '../../ops/clock.ts';
+import { ProblemError } from '../../http-api/problem.ts';
 import type { Redrive } from '../api/answers/actions.ts';
-import { ProblemError } from '../api/problem.ts';
 import type { Work } from './operations.ts';
 
 /** So many ended ones are remembered, for whoever looks what became of theirs. */

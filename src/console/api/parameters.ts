@@ -1,14 +1,14 @@
+import {
+  accepting,
+  paging,
+  text,
+  type Accept,
+  type Parameter,
+  type Parameters,
+} from '../../http-api/parameters.ts';
 import { destinationHealths } from '../../event/destination-health.ts';
 import { resourceKinds } from '../../resources/resource.ts';
 import { orders, outcomes, ranges } from './choices.ts';
-
-/** A parameter's JSON Schema. */
-interface Parameter {
-  readonly type: 'string' | 'integer' | 'boolean' | 'array';
-  /** The allowed values, in words. */
-  readonly description: string;
-  readonly [keyword: string]: unknown;
-}
 
 /** A time that JavaScript can parse too. It cannot parse other ISO 8601, such as an offset of `+01`. */
 const time: Parameter = {
@@ -19,7 +19,7 @@ const time: Parameter = {
 };
 
 /** The parameters of requests, each with its bounds, and the same in words for errors and OpenAPI. */
-export const parameters: Readonly<Record<string, Parameter>> = {
+export const parameters: Parameters = {
   id: text(1, 200, 'the id of a destination, at most 200 characters'),
   search: text(0, 200, 'a part of an id or a name, at most 200 characters'),
   state: {
@@ -38,18 +38,7 @@ export const parameters: Readonly<Record<string, Parameter>> = {
     enum: [...outcomes],
     description: `one of ${outcomes.join(', ')}`,
   },
-  cursor: {
-    type: 'string',
-    pattern: '^[A-Za-z0-9_-]{1,400}$',
-    description: 'what `next` of the page before was',
-  },
-  limit: {
-    type: 'integer',
-    minimum: 1,
-    maximum: 500,
-    default: 50,
-    description: 'a whole number from 1 to 500',
-  },
+  ...paging,
   range: {
     type: 'string',
     enum: [...ranges],
@@ -91,14 +80,4 @@ export const parameters: Readonly<Record<string, Parameter>> = {
 };
 
 /** For a route's `querystring` or `params`. */
-export function accept(
-  names: readonly string[],
-  required: readonly string[] = [],
-): Record<string, unknown> {
-  const properties = Object.fromEntries(names.map((name) => [name, parameters[name]]));
-  return { type: 'object', properties, required, additionalProperties: false };
-}
-
-function text(minLength: number, maxLength: number, description: string): Parameter {
-  return { type: 'string', minLength, maxLength, description };
-}
+export const accept: Accept = accepting(parameters);

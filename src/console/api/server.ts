@@ -1,18 +1,17 @@
-import { promisify } from 'node:util';
-import zlib from 'node:zlib';
-import swagger from '@fastify/swagger';
-import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { limitConnections } from '../../ops/connection-limit.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { version } from '../../ops/process.ts';
 import type { Logger } from '../../ops/log.ts';
+import type { Problem } from '../../http-api/answers.ts';
+import { notFound, problem, sendProblem, type FailingApi } from '../../http-api/problem.ts';
+import { compressAnswers, createHttpApi, takesGzip } from '../../http-api/server.ts';
 import type { Access } from '../access/access.ts';
 import { hasRule, mayAsk } from '../access/may-ask.ts';
 import { seenBy, unveiledQuery } from '../access/seen-by.ts';
 import type { PageFile } from '../build-pages.ts';
-import { answer, answerSchemas, type Problem } from './answers/answers.ts';
+import { answer } from './answers/answers.ts';
 import type { Session } from './answers/deployment.ts';
-import type { Dated } from './answers/shapes.ts';
-import { notFound, problem, problemOf, sendProblem } from './problem.ts';
+import { models, type Dated } from './answers/shapes.ts';
+import { parameters } from './parameters.ts';
 import { Turns } from './turns.ts';
 
 declare module 'fastify' {
@@ -60,14 +59,12 @@ const headers: Readonly<Record<string, string>> = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** A browser opens six. */
-const connections = { most: 2_048, mostOfClient: 256 };
-
-/** Characters. A session, with its token, is shorter, and so is never compressed beside what somebody else has chosen. */
-const compressedFrom = 4 * 1024;
-const gzip = promisify(zlib.gzip);
-
 const apiPath = '/api/v1';
+const consoleApi: FailingApi = {
+  name: 'the console',
+  document: `${apiPath}/openapi.json`,
+  parameters,
+};
 /** Nothing that is read here needs a body. */
 const mostBodyBytes = 64 * 1024;
 
@@ -79,56 +76,25 @@ const notMeant =
 /** The API and the pages, not listening yet. */
 export async function createConsoleServer(options: ConsoleServerOptions): Promise<FastifyInstance> {
   const { access, trustedProxies, log, pages } = options;
-  const server = fastify({
-    bodyLimit: mostBodyBytes,
-    requestTimeout: 30_000,
-    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
-    forceCloseConnections: true,
-    ajv: { customOptions: { removeAdditional: false, coerceTypes: true } },
+  const server = await createHttpApi({
+    ...consoleApi,
+    title: 'Postrider console',
+    description:
+      'How the pipeline and its destinations are, and what has happened to events. Errors are problem details (RFC 9457).',
+    prefix: apiPath,
+    models,
+    headers,
+    mostBodyBytes,
+    trustedProxies,
+    log,
+    objectionTo: ({ headers: { host } }) =>
+      access.allowsHost(host) ? undefined : problem(421, wrongHost(host)),
+    onFailure: (error) => {
+      options.onFailure(error);
+    },
   });
-  limitConnections(server.server, { ...connections, exempt: trustedProxies });
-  // The schemas of answers are for whoever reads the document.
-  server.setSerializerCompiler(() => (data) => JSON.stringify(data));
-  for (const schema of answerSchemas()) server.addSchema(schema);
   server.decorateRequest('session', null);
   server.decorateRequest('endTurn', null);
-  server.addHook('onRequest', (request, reply, done) => {
-    reply.headers(headers);
-    if (!access.allowsHost(request.headers.host))
-      sendProblem(reply, problem(421, wrongHost(request.headers.host)));
-    else done();
-  });
-  server.setErrorHandler((error, request, reply) => {
-    const answer = problemOf(error, {
-      ...(request.query as object),
-      ...(request.params as object),
-    });
-    if (answer.status >= 500) {
-      // Not its address: queries have ids of users.
-      const { method, routeOptions } = request;
-      log.warn(
-        { err: error, method, route: routeOptions.url },
-        'a request to the console has failed',
-      );
-      options.onFailure(error);
-    }
-    return sendProblem(reply, answer);
-  });
-  await server.register(swagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Postrider console',
-        description:
-          'How the pipeline and its destinations are, and what has happened to events. Errors are problem details (RFC 9457).',
-        version: '1',
-      },
-    },
-    // Pages and log-in are for browsers.
-    transform: ({ schema, url }) =>
-      url.startsWith(apiPath) ? { schema, url } : { schema: { ...schema, hide: true }, url },
-    refResolver: { buildLocalReference: ({ $id }) => $id as string },
-  });
   await access.addRoutes(server);
   const unruled: string[] = [];
   await server.register(
@@ -154,13 +120,7 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
         const customer = request.session?.destination;
         if (customer !== undefined) request.endTurn = await turns.begin(customer);
       });
-      api.addHook('onSend', async (request, reply, payload) => {
-        if (typeof payload !== 'string' || payload.length < compressedFrom) return payload;
-        reply.header('vary', 'accept-encoding');
-        if (!takesGzip(request)) return payload;
-        reply.header('content-encoding', 'gzip').removeHeader('content-length');
-        return gzip(payload);
-      });
+      compressAnswers(api);
       // When it is answered, not when whoever asked has gone: what is read for it goes on until then.
       api.addHook('onSend', (request, _reply, payload, next) => {
         request.endTurn?.();
@@ -201,7 +161,7 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
     const wantsPage = request.headers.accept?.includes('text/html') === true;
     if (index !== undefined && isPage && wantsPage)
       return sendFile(index, 'no-cache', request, reply);
-    return sendProblem(reply, notFound(request));
+    return sendProblem(reply, notFound(request, consoleApi));
   });
   return server;
 }
@@ -216,10 +176,6 @@ function sendFile(
   reply.header('content-type', contentType);
   if (!takesGzip(request)) return reply.send(content);
   return reply.header('content-encoding', 'gzip').send(gzip);
-}
-
-function takesGzip({ headers }: FastifyRequest): boolean {
-  return /\bgzip\b/.test(headers['accept-encoding'] ?? '');
 }
 
 /** Undefined: it may be answered. */

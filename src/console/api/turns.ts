@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { ProblemError } from './problem.ts';
+import { inTime } from '../../http-api/in-time.ts';
+import { ProblemError } from '../../http-api/problem.ts';
 
 /** Half of what is read at a time: Node runs four queries, and the others are for staff and other customers. */
 const mostAtATime = 2;
@@ -157,29 +157,3 @@ export class LongReadings {
 }
 
 const isBusy = 'Many events are being looked up; try again in a moment.';
-
-/** Commands of the command line try as long. */
-const mostMs = 10_000;
-
-const kafkaIsAway = 'Kafka has not answered for ten seconds; try again later.';
-
-/**
- * Bounds a question to Kafka for a request. While Kafka is away its clients try for ever, and a browser would wait with
- * them.
- * @param late what whoever asked is told after ten seconds
- * @throws ProblemError 503 after ten seconds; the work goes on by itself
- */
-export async function inTime<T>(work: Promise<T>, late: string = kafkaIsAway): Promise<T> {
-  const over = new AbortController();
-  const given = delay(mostMs, undefined, { ref: false, signal: over.signal }).then(() => {
-    // Whoever asked has been answered.
-    work.catch(() => undefined);
-    throw new ProblemError(503, late);
-  });
-  try {
-    return await Promise.race([work, given]);
-  } finally {
-    over.abort();
-    given.catch(() => undefined);
-  }
-}

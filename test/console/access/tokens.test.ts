@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { parseTokens } from '../../../src/console/access/tokens.ts';
+import { consoleTokens } from '../../../src/console/access/tokens.ts';
+import { parseTokens } from '../../../src/http-api/tokens.ts';
 import { eventually } from '../../harness/eventually.ts';
 import { Browser, loggedIn, startStand, tokenEntry, tokensFile, twoTokens } from './stand.ts';
 
@@ -39,7 +40,7 @@ test('a file of tokens that is wrong is told with its line', () => {
     ],
   ] as const)
     assert.throws(
-      () => parseTokens('tokens.yaml', text),
+      () => parseTokens(consoleTokens, 'tokens.yaml', text),
       {
         code: 'setting-invalid',
         message: sentence,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { auditActions, type AuditEntry, type RunOutcome } from '../../../event/audit-entry.ts';
-import { count, dated, maybe, ms, named, time, type Answer, type Complete } from './shapes.ts';
+import type { Answer } from '../../../http-api/answers.ts';
+import { count, dated, maybe, ms, named, time, type Complete } from './shapes.ts';
 
 const runOutcome = z.object({
   delivered: count,

@@ -3,17 +3,7 @@ import { actionAnswers } from './actions.ts';
 import { deploymentAnswers } from './deployment.ts';
 import { destinationAnswers } from './destinations.ts';
 import { eventAnswers } from './events.ts';
-import { models, named, pageOf, type Answer } from './shapes.ts';
-
-const problem = named(
-  'Problem',
-  z.object({
-    type: z.string(),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string().describe('One sentence: what was wrong, where, and what is allowed.'),
-  }),
-);
+import { models, named, pageOf } from './shapes.ts';
 
 const { auditEntry, linkRow, madeLink, redrive, runRow, testAnswer } = actionAnswers;
 const { audience, configuration, freshness, notice, pipeline, session } = deploymentAnswers;
@@ -23,7 +13,6 @@ const { deadLetter, deadLetterCount, foundEvent, rejectedCall, rejectedCount, st
 
 /** @internal */
 export const answers = {
-  problem,
   session,
   freshness,
   destinationList,
@@ -49,40 +38,7 @@ export const answers = {
   nothing: named('Nothing', z.object({})),
 };
 
-/** Every answer that is no success: RFC 9457, `application/problem+json`. */
-export type Problem = Answer<(typeof answers)['problem']>;
-
 /** For a route's `response`. */
 export function answer(name: keyof typeof answers): Record<string, unknown> {
-  return {
-    200: { description: 'As described', ...refTo(answers[name]) },
-    default: {
-      description: 'Why there is no answer',
-      content: { 'application/problem+json': { schema: refTo(answers.problem) } },
-    },
-  };
-}
-
-function refTo(schema: z.ZodType): { readonly $ref: string } {
-  return { $ref: uriOf(models.get(schema)?.id ?? '') };
-}
-
-function uriOf(id: string): string {
-  return `${id}#`;
-}
-
-/** By id: what routes refer to. Fields may be added to an answer in any release. */
-export function answerSchemas(): readonly Record<string, unknown>[] {
-  const { schemas } = z.toJSONSchema(models, {
-    uri: uriOf,
-    override: ({ jsonSchema }) => {
-      delete jsonSchema.additionalProperties;
-    },
-  });
-  // The document says which dialect its schemas are of.
-  return Object.entries(schemas).map(([id, schema]) => ({
-    ...schema,
-    $id: id,
-    $schema: undefined,
-  }));
+  return models.answer(answers[name]);
 }

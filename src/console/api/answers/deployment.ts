@@ -1,18 +1,8 @@
 import { z } from 'zod';
 import type { WorkerStatus } from '../../../event/destination-status.ts';
+import type { Answer } from '../../../http-api/answers.ts';
 import { stages } from '../choices.ts';
-import {
-  count,
-  dated,
-  maybe,
-  ms,
-  named,
-  next,
-  resource,
-  time,
-  type Answer,
-  type Complete,
-} from './shapes.ts';
+import { count, dated, maybe, ms, named, next, resource, time, type Complete } from './shapes.ts';
 
 const session = named(
   'Session',

@@ -3,18 +3,8 @@ import type { AttemptLine } from '../../../event/attempt-line.ts';
 import { eventTypes } from '../../../event/call.ts';
 import { destinationHealths } from '../../../event/destination-health.ts';
 import type { DueSpan, LastAnswer, UrlStatus } from '../../../event/destination-status.ts';
-import {
-  count,
-  dated,
-  maybe,
-  ms,
-  named,
-  next,
-  resource,
-  time,
-  type Answer,
-  type Complete,
-} from './shapes.ts';
+import type { Answer } from '../../../http-api/answers.ts';
+import { count, dated, maybe, ms, named, next, resource, time, type Complete } from './shapes.ts';
 
 const state = z.enum(destinationHealths);
 

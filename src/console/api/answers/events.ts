@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { endsAgain } from '../../../event/sent-again.ts';
+import type { Answer } from '../../../http-api/answers.ts';
 import { outcomes } from '../choices.ts';
-import { count, dated, maybe, named, time, type Answer } from './shapes.ts';
+import { count, dated, maybe, named, time } from './shapes.ts';
 
 const texts = z.record(z.string(), z.string());
 const place = z.string().describe('`<partition>:<offset>`, as the command line names it.');

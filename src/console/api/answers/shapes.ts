@@ -1,30 +1,17 @@
 import { z } from 'zod';
+import { Models, type Answer } from '../../../http-api/answers.ts';
 
 /**
- * Each answer of the HTTP API under `/api/v1` is described once, by a schema in this folder: OpenAPI shows it, a type
- * is inferred from it, which handlers and pages use, and a test holds the answers to it. Nothing is checked or
- * serialized by a schema at run time, and the pages import the types alone, so that no zod is in them. Times are
- * ISO 8601, in UTC; a field without a value is left out unless its schema says null.
- *
- * A schema's type is inferred. `isolatedDeclarations` wants explicit types of all declarations but those tagged
- * `internal`, which `stripInternal` leaves out of declaration files.
+ * The answers of the HTTP API under `/api/v1` are described in this folder, for OpenAPI, handlers and pages. The pages
+ * import the types alone, so that no zod is in them.
  */
-
-/** The type of an answer, which nobody changes once it is made. */
-export type Answer<Schema extends z.ZodType> = Frozen<z.output<Schema>>;
-type Frozen<T> = T extends object ? { readonly [Field in keyof T]: Frozen<T[Field]> } : T;
 
 /** A schema that describes every field of a record of Kafka, also those that an answer may leave out. */
 export type Complete<T> = z.ZodType<T> &
   ({ readonly shape: Readonly<Record<keyof T, z.ZodType>> } | Pick<z.ZodUnion, 'options'>);
 
-export const models: z.core.$ZodRegistry<{ id: string }> = z.registry<{ id: string }>();
-
-/** A schema with a name of its own in the document. */
-export function named<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
-  models.add(schema, { id });
-  return schema;
-}
+export const models: Models = new Models();
+export const named: Models['named'] = models.named;
 
 export const time: z.ZodString = z.string().meta({ format: 'date-time' });
 export const count: z.ZodInt = z.int().min(0);

@@ -1,23 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import type { Notice as Told } from '../../../event/notice.ts';
 import { readPipeline } from '../../../status/pipeline.ts';
+import { decodeCursor } from '../../../http-api/cursor.ts';
+import { inTime } from '../../../http-api/in-time.ts';
 import { answer } from '../answers/answers.ts';
 import { audiencesOf, configurationOf } from '../configured.ts';
-import {
-  decodeCursor,
-  opened,
-  page,
-  Remembered,
-  saidBy,
-  type Paged,
-  type RouteDeps,
-} from './route.ts';
+import { opened, page, Remembered, saidBy, type Paged, type RouteDeps } from './route.ts';
 import { behindOf, ratesOf } from '../flow.ts';
 import { freshnessOf } from '../freshness.ts';
 import type { Configuration, Notice, Pipeline } from '../answers/deployment.ts';
 import type { Page } from '../answers/shapes.ts';
 import { accept } from '../parameters.ts';
-import { inTime } from '../turns.ts';
 
 const pipelineMs = 2_000;
 /** Every page asks every two seconds. */

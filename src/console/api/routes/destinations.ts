@@ -1,12 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { DestinationHealth, JudgedView } from '../../../event/destination-health.ts';
 import { identityText } from '../../../event/uid.ts';
+import { decodeCursor } from '../../../http-api/cursor.ts';
+import { ProblemError } from '../../../http-api/problem.ts';
 import { findAttempts, keptSince } from '../../index/attempt-queries.ts';
 import { deadLettersSince, openDeadLetters } from '../../index/letter-queries.ts';
 import { countedOf } from '../../index/series-query.ts';
 import { answer } from '../answers/answers.ts';
 import {
-  decodeCursor,
   opened,
   page,
   Remembered,
@@ -31,7 +32,6 @@ import { isHeard, sourceTimesOf } from '../freshness.ts';
 import type { DestinationList, DestinationRow } from '../answers/destinations.ts';
 import type { Order, Range } from '../choices.ts';
 import { accept } from '../parameters.ts';
-import { ProblemError } from '../problem.ts';
 import { seriesOf } from '../series.ts';
 
 const dayMs = 86_400_000;

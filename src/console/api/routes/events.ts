@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { isOf } from '../../../event/uid.ts';
 import type { Destination, Resource } from '../../../resources/resource.ts';
+import { ProblemError } from '../../../http-api/problem.ts';
+import { decodeCursor } from '../../../http-api/cursor.ts';
 import { whoIs } from '../../access/sessions.ts';
 import { eventsOfUser, whoseMessage } from '../../index/attempt-queries.ts';
 import type { LiveState } from '../../index/live-state.ts';
@@ -8,17 +10,8 @@ import { answer } from '../answers/answers.ts';
 import type { Story } from '../answers/events.ts';
 import type { EventOutcome } from '../choices.ts';
 import { accept } from '../parameters.ts';
-import { ProblemError } from '../problem.ts';
 import { LongReadings } from '../turns.ts';
-import {
-  decodeCursor,
-  opened,
-  page,
-  wordOf,
-  type ExplainedEvent,
-  type Paged,
-  type RouteDeps,
-} from './route.ts';
+import { opened, page, wordOf, type ExplainedEvent, type Paged, type RouteDeps } from './route.ts';
 
 /** At a time: a story reads Kafka for a second or more. */
 const mostStories = 4;

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { decodeCursor } from '../../../http-api/cursor.ts';
 import type { OpenIndex } from '../../index/index.ts';
 import {
   countLetters,
@@ -11,15 +12,7 @@ import {
 import { deadLetterOf, rejectedOf } from '../../index/letter-rows.ts';
 import { deadLettersAgain, placeKey, sentAgainTimes } from '../../index/sent-again.ts';
 import { answer } from '../answers/answers.ts';
-import {
-  decodeCursor,
-  opened,
-  page,
-  wordOf,
-  type OfDestination,
-  type Paged,
-  type RouteDeps,
-} from './route.ts';
+import { opened, page, wordOf, type OfDestination, type Paged, type RouteDeps } from './route.ts';
 import type {
   DeadLetter,
   DeadLetterCount,

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { nextPath } from '../../../../src/console/access/log-in-routes.ts';
 import { sessionMs, Sessions } from '../../../../src/console/access/sessions.ts';
-import { parseTokens } from '../../../../src/console/access/tokens.ts';
-import { decodeCursor, encodeCursor } from '../../../../src/console/api/routes/route.ts';
-import { ProblemError } from '../../../../src/console/api/problem.ts';
+import { consoleTokens } from '../../../../src/console/access/tokens.ts';
+import { parseTokens } from '../../../../src/http-api/tokens.ts';
 import { PostriderError } from '../../../../src/errors.ts';
 import { systemClock } from '../../../../src/ops/clock.ts';
+import { decodeCursor, encodeCursor } from '../../../../src/http-api/cursor.ts';
+import { ProblemError } from '../../../../src/http-api/problem.ts';
 import type { Target } from '../engine/target.ts';
 
 const sessions = new Sessions(Buffer.alloc(32, 1), systemClock);
@@ -60,7 +61,8 @@ export const target: Target = {
     assert.equal(new URL(path, here).origin, here);
     assert.equal(nextPath(path), path, 'a fixed point');
     try {
-      for (const { sha256 } of parseTokens('t.yaml', text)) assert.match(sha256, /^[0-9a-f]{64}$/);
+      for (const { sha256 } of parseTokens(consoleTokens, 't.yaml', text))
+        assert.match(sha256, /^[0-9a-f]{64}$/);
     } catch (error) {
       assert.ok(error instanceof PostriderError && error.code === 'setting-invalid', String(error));
     }

@@ -1,0 +1,43 @@
+/** A parameter's JSON Schema. */
+export interface Parameter {
+  readonly type: 'string' | 'integer' | 'boolean' | 'array';
+  /** The allowed values, in words. */
+  readonly description: string;
+  readonly [keyword: string]: unknown;
+}
+
+/** The parameters of an API's requests, each with its bounds, and the same in words for errors and OpenAPI. */
+export type Parameters = Readonly<Record<string, Parameter>>;
+
+/** The JSON Schema of a route's `querystring` or `params`. */
+export type Accept = (
+  names: readonly string[],
+  required?: readonly string[],
+) => Record<string, unknown>;
+
+export function accepting(parameters: Parameters): Accept {
+  return (names, required = []) => {
+    const properties = Object.fromEntries(names.map((name) => [name, parameters[name]]));
+    return { type: 'object', properties, required, additionalProperties: false };
+  };
+}
+
+export function text(minLength: number, maxLength: number, description: string): Parameter {
+  return { type: 'string', minLength, maxLength, description };
+}
+
+/** The parameters that every list takes. */
+export const paging: Readonly<Record<'cursor' | 'limit', Parameter>> = {
+  cursor: {
+    type: 'string',
+    pattern: '^[A-Za-z0-9_-]{1,400}$',
+    description: 'what `next` of the page before was',
+  },
+  limit: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 500,
+    default: 50,
+    description: 'a whole number from 1 to 500',
+  },
+};
