@@ -47,6 +47,8 @@ const attemptsBytes = 512 * 1024 * 1024;
 /** Everything that holds is written anew every five minutes. */
 const statusMs = 3_600_000;
 const auditDays = 365;
+/** What Kafka removes has expired by then. */
+const linkDays = longestLinkMs / dayMs + 1;
 /** Then about an hour of changes is read besides the newest record of each key. */
 const compactedSegmentMs = 3_600_000;
 /** Kafka removes whole segments, and by default a segment takes records for so long. */
@@ -92,6 +94,7 @@ export interface Topology {
     readonly audienceMembers: string;
     readonly audienceSyncs: string;
     readonly audit: string;
+    readonly links: string;
   };
   /**
    * Topics whose number of partitions never changes: the records of a key are a state, and have to stay in one
@@ -166,6 +169,7 @@ export function createTopology(options: TopologyOptions): Topology {
     audienceMembers: `${prefix}audience-members`,
     audienceSyncs: `${prefix}audience-syncs`,
     audit: `${prefix}audit`,
+    links: `${prefix}links`,
   };
   const withOnePartition = [
     topics.config,
@@ -174,6 +178,7 @@ export function createTopology(options: TopologyOptions): Topology {
     topics.pauses,
     topics.notices,
     topics.audit,
+    topics.links,
     topics.suppressions,
   ];
   const retryPrefix = `${prefix}retry.`;
@@ -320,10 +325,15 @@ export function createTopology(options: TopologyOptions): Topology {
       ),
       topic(
         topics.audit,
-        'who did what, and which customers have links',
+        'who did what, and which links lead to one destination',
         'user',
         kept(auditDays, 0),
       ),
+      topic(topics.links, "customers' links to all of their destinations", 'link', {
+        ...compacted,
+        'cleanup.policy': 'compact,delete',
+        'retention.ms': String(linkDays * dayMs),
+      }),
     ],
     usedBy: {
       gateway: [topics.config, topics.ingest, topics.ingestRejected],
@@ -364,6 +374,7 @@ export function createTopology(options: TopologyOptions): Topology {
         topics.notices,
         topics.audienceSyncs,
         topics.audit,
+        topics.links,
       ],
     },
     owns: (name) =>

@@ -4,8 +4,18 @@ import type { Filter } from '../event/filter.ts';
 import type { WithUid } from '../event/uid.ts';
 import type { ClientCertificate, OAuth2 } from './schema/webhook-login.ts';
 
+export const managers = ['files', 'api'] as const;
+/** Who changes a resource: `apply` and `delete`, or the API. */
+export type Manager = (typeof managers)[number];
+
+/** Resources that the API can make as well. */
+export interface Managed {
+  /** Files manage it without this field. */
+  readonly managedBy?: 'api';
+}
+
 /** A source of calls, identified by any of its write keys. */
-export interface Source {
+export interface Source extends Managed {
   readonly kind: 'Source';
   readonly id: string;
   readonly name: string;
@@ -52,13 +62,15 @@ export interface FormerSecret {
 }
 
 /**
- * A configured webhook destination with every default filled in. Its uid and its former secrets are kept by `apply`, and
- * its `urlPaths` follow from its webhooks: these are no part of resource files.
+ * A configured webhook destination with every default filled in. Its uid, its former secrets and its manager are kept by
+ * whatever writes it, and its `urlPaths` follow from its webhooks: these are no part of resource files.
  */
-export interface Destination extends WithUid {
+export interface Destination extends WithUid, Managed {
   readonly kind: 'Destination';
   readonly id: string;
   readonly name: string;
+  /** The platform's own customer whose destination it is, by the platform's own id; see `customerProblem`. */
+  readonly customer?: string;
   readonly sources: readonly string[];
   readonly enabled: boolean;
   /** Never empty: an empty one counts as none. */
@@ -228,6 +240,10 @@ export const resourceKinds: readonly ResourceKind[] = [
   'ComputedTrait',
   'NoticeHook',
 ];
+
+export function managerOf(resource: Resource): Manager {
+  return ('managedBy' in resource ? resource.managedBy : undefined) ?? 'files';
+}
 
 /**
  * The text from which the partition of a destination's events is computed; undefined: each event's

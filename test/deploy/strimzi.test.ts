@@ -150,6 +150,7 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
       t.audienceMembers,
       t.audienceSyncs,
       t.audit,
+      t.links,
       ...retries,
     ],
     writes: [
@@ -166,6 +167,7 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
       t.audienceMembers,
       t.audienceSyncs,
       t.audit,
+      t.links,
     ],
     groups: [
       ...[t.deadLetter, t.ingestRejected, t.paused].map((topic) => topology.redriveGroup(topic)),
@@ -192,6 +194,7 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
       t.suppressions,
       t.audienceSyncs,
       t.audit,
+      t.links,
     ],
     writes: [t.delivery, dedicated, t.pauses, t.redrives, t.audit],
     groups: [t.deadLetter, t.paused].map((topic) => topology.redriveGroup(topic)),

@@ -26,14 +26,16 @@ export const exampleBounds: ResourceBounds = {
   audienceFilesDir: '/lists',
 };
 
-export function exampleSource(changes: object = {}): Source {
+export function exampleSource(more: object = {}): Source {
+  const { managedBy, ...changes }: Partial<Source> = more;
   const base = { kind: 'Source', id: 'shop', name: 'Web shop', writeKeys: ['wk_shop'] };
-  return parsed({ ...base, ...changes }) as Source;
+  const source = parsed({ ...base, ...changes }) as Source;
+  return managedBy === undefined ? source : Object.freeze({ ...source, managedBy });
 }
 
-/** Signed, with a header that is a secret too. `more` may hold what no file can: the uid and former secrets. */
+/** Signed, with a header that is a secret too. `more` may hold what no file can: the uid, the manager, former secrets. */
 export function exampleDestination(more: object = {}): Destination {
-  const { uid, formerSecrets, ...changes }: Pick<Destination, 'uid' | 'formerSecrets'> = more;
+  const { uid, managedBy, formerSecrets, ...changes }: Partial<Destination> = more;
   const base = {
     kind: 'Destination',
     id: 'crm',
@@ -46,6 +48,7 @@ export function exampleDestination(more: object = {}): Destination {
   return Object.freeze({
     ...destination,
     ...(uid === undefined ? {} : { uid }),
+    ...(managedBy === undefined ? {} : { managedBy }),
     ...(formerSecrets === undefined ? {} : { formerSecrets }),
   });
 }

@@ -1,18 +1,20 @@
 import { PostriderError } from '../../errors.ts';
-import type { Identity, WithUid } from '../../event/uid.ts';
+import type { Identity } from '../../event/uid.ts';
 import { hintAmong } from '../../near.ts';
 import type { Resource } from '../resource.ts';
 import {
   decodeResource,
+  identityOfRead,
   parseRecordKey,
   recordKey,
-  storedUid,
+  storedIdentity,
   type ResourceName,
   type SealedResource,
+  type StoredIdentity,
 } from './stored.ts';
 
 /** A resource as it is stored in the `config` topic; `sealed` is missing if its record is not valid. */
-export interface StoredResource extends WithUid {
+export interface StoredResource extends StoredIdentity {
   readonly name: ResourceName;
   readonly sealed?: SealedResource;
 }
@@ -55,11 +57,11 @@ export function notStored(what: string, id: string, known: readonly string[]): P
 export function decodeStored(key: string, value: string): StoredResource | undefined {
   const name = parseRecordKey(key);
   if (name === undefined) return undefined;
-  const uid = storedUid(value);
   try {
-    return { name, uid, sealed: decodeResource(name, value) };
+    const sealed = decodeResource(name, value);
+    return { name, ...identityOfRead(sealed), sealed };
   } catch (error) {
-    if (error instanceof PostriderError) return { name, uid };
+    if (error instanceof PostriderError) return { name, ...storedIdentity(value) };
     throw error;
   }
 }

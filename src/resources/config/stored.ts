@@ -23,9 +23,10 @@ import {
 } from './secrets.ts';
 
 /**
- * The stored form of resources in the `config` topic: key `<kind>/<id>`, value JSON with sealed secrets. The uid stands
- * beside the resource, so that it can be read where the resource cannot. Former secrets and the paths of placeholders in
- * URLs stand there as well, because no file has them. Former releases ignore all of it.
+ * The stored form of resources in the `config` topic: key `<kind>/<id>`, value JSON with sealed secrets. The uid and the
+ * manager stand beside the resource, so that they can be read where the resource cannot. Former secrets and the paths of
+ * placeholders in URLs stand there as well, because no file has them, and the customer, because no event's way depends on
+ * it. Former releases ignore all of it.
  */
 
 export interface ResourceName {
@@ -39,10 +40,11 @@ export interface SealedResource {
 }
 
 /** The parts of a resource that no file has. */
-type KeptBeside = Pick<Destination, 'uid' | 'formerSecrets' | 'urlPaths'>;
+type KeptBeside = Pick<Destination, 'uid' | 'managedBy' | 'formerSecrets' | 'urlPaths'>;
 
 const keptBeside: ReadonlySet<string> = new Set<keyof KeptBeside>([
   'uid',
+  'managedBy',
   'formerSecrets',
   'urlPaths',
 ]);
@@ -64,9 +66,25 @@ export function parseRecordKey(key: string): ResourceName | undefined {
 /** @throws PostriderError `secret-unreadable` if it has secrets and there is no key. */
 export function encodeResource(resource: Resource, keys: SecretKeys): string {
   const sealed = mapSecrets(resource, (secret, place) => seal(secret, place, keys));
-  const isIdentified = sealed.kind === 'Destination' || sealed.kind === 'NoticeHook';
-  const { uid, formerSecrets, urlPaths }: KeptBeside = isIdentified ? sealed : {};
-  return JSON.stringify({ version, uid, formerSecrets, urlPaths, resource: toDocument(sealed) });
+  const { uid, managedBy, formerSecrets, urlPaths } = besideOf(sealed);
+  const { customer, ...written }: Beside = { ...toDocument(sealed) };
+  return JSON.stringify({
+    version,
+    uid,
+    managedBy,
+    customer,
+    formerSecrets,
+    urlPaths,
+    resource: written,
+  });
+}
+
+interface Beside extends Readonly<Record<string, unknown>> {
+  readonly customer?: unknown;
+}
+
+function besideOf(resource: Resource): KeptBeside {
+  return resource.kind === 'Audience' || resource.kind === 'ComputedTrait' ? {} : resource;
 }
 
 /** @throws PostriderError `resource-invalid`: not a resource of this name that this version can read. */
@@ -78,14 +96,14 @@ export function decodeResource(name: ResourceName, value: string): SealedResourc
     );
   const stored = parseJson(value);
   if (stored?.['version'] !== version) throw invalid('is not one that this version can read');
-  const parsed = parseResource(stored['resource']);
+  const parsed = parseResource(withCustomer(stored));
   if ('issues' in parsed) {
     const reasons = parsed.issues.map((issue) => `${formatPath(issue.path)} ${issue.reason}`);
     throw invalid(`is not valid: ${reasons.join('; ')}`);
   }
   const { kind, id } = parsed.resource;
   if (kind !== name.kind || id !== name.id) throw invalid(`holds ${kind} ${id}`);
-  const uid = storedUid(value);
+  const { uid, managedBy } = identityIn(stored);
   const formerSecrets = kind === 'Destination' ? readFormerSecrets(stored['formerSecrets']) : [];
   if (formerSecrets === undefined) throw invalid('has former secrets that are not valid');
   const urlPaths = kind === 'Destination' ? readUrlPaths(stored['urlPaths']) : [];
@@ -94,10 +112,17 @@ export function decodeResource(name: ResourceName, value: string): SealedResourc
     sealed: Object.freeze({
       ...parsed.resource,
       ...(uid === undefined ? {} : { uid }),
+      ...(managedBy === undefined ? {} : { managedBy }),
       ...(formerSecrets.length === 0 ? {} : { formerSecrets }),
       ...(urlPaths.length === 0 ? {} : { urlPaths }),
     }),
   };
+}
+
+/** The document as files have it. */
+function withCustomer({ resource, customer }: Readonly<Record<string, unknown>>): unknown {
+  const isDocument = typeof resource === 'object' && resource !== null;
+  return isDocument && customer !== undefined ? { ...resource, customer } : resource;
 }
 
 /** Undefined if it is no list of them. */
@@ -122,8 +147,32 @@ function isFormerSecret(stored: unknown): stored is FormerSecret {
 
 /** Also where the rest of the record is not readable. */
 export function storedUid(value: string): string | undefined {
-  const uid = parseJson(value)?.['uid'];
-  return isUid(uid) ? uid : undefined;
+  return storedIdentity(value).uid;
+}
+
+/** Which resource of its name it is, and who manages it. */
+export type StoredIdentity = Pick<KeptBeside, 'uid' | 'managedBy'>;
+
+/** Also where the rest of the record is not readable. */
+export function storedIdentity(value: string): StoredIdentity {
+  return identityIn(parseJson(value) ?? {});
+}
+
+function identityIn(stored: Readonly<Record<string, unknown>>): StoredIdentity {
+  const { uid, managedBy } = stored;
+  return {
+    ...(isUid(uid) ? { uid } : {}),
+    ...(managedBy === 'api' ? { managedBy } : {}),
+  };
+}
+
+/** The same, of a resource that was read. */
+export function identityOfRead({ sealed }: SealedResource): StoredIdentity {
+  const { uid, managedBy } = besideOf(sealed);
+  return {
+    ...(uid === undefined ? {} : { uid }),
+    ...(managedBy === undefined ? {} : { managedBy }),
+  };
 }
 
 /** @throws PostriderError `secret-unreadable`. */

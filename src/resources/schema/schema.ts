@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseDuration } from '../../duration.ts';
 import { callTypes } from '../../event/call.ts';
+import { customerProblem } from '../../event/customer.ts';
 import {
   audienceFields,
   audienceSchema,
@@ -128,6 +129,7 @@ const destination = z.strictObject({
   kind: z.literal('Destination'),
   id,
   name,
+  customer: z.exactOptional(z.string().superRefine(refuse(customerProblem))),
   sources: distinct(id),
   enabled: z.boolean().default(true),
   sharedSecret: z.exactOptional(secret),

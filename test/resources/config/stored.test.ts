@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseResource } from '../../../src/resources/schema/schema.ts';
 import { secretMask } from '../../../src/resources/schema/schema-parts.ts';
+import { decodeStored } from '../../../src/resources/config/stored-resources.ts';
 import { createSecretKeys } from '../../../src/resources/config/secrets.ts';
 import {
   decodeResource,
@@ -56,6 +57,27 @@ test('a uid can be read where the resource cannot, and is no part of resource fi
     assert.equal(storedUid(none), undefined, none);
   assert.ok(!('uid' in toDocument(destination)));
   assert.ok('issues' in parseResource({ ...toDocument(destination), uid: 'second' }));
+});
+
+test('a customer and a manager stand beside the resource, where former releases ignore them', () => {
+  const destination = exampleDestination({ customer: 'Akme – Straße 7', managedBy: 'api' });
+  const value = encodeResource(destination, exampleKeys);
+  const { resource, ...beside } = JSON.parse(value) as { resource: object; uid?: string };
+  assert.partialDeepStrictEqual(beside, { customer: 'Akme – Straße 7', managedBy: 'api' });
+  assert.ok(!('customer' in resource) && !('managedBy' in resource));
+  assert.deepEqual(openResource(decodeResource(destination, value), exampleKeys), destination);
+  const newer = value.replace('"version":1', '"version":2');
+  assert.equal(decodeStored(recordKey(destination), newer)?.managedBy, 'api');
+  assert.throws(() => decodeResource(destination, value.replace('Akme', 'Akme\\u001b')), {
+    message: /is not valid: customer must be 1 to 128 printable characters/,
+  });
+});
+
+test('files have a customer, and no manager', () => {
+  const document = toDocument(exampleDestination({ customer: 'acme', managedBy: 'api' }));
+  assert.partialDeepStrictEqual(document, { customer: 'acme' });
+  assert.ok(!('managedBy' in document));
+  assert.ok('issues' in parseResource({ ...document, managedBy: 'api' }));
 });
 
 test('neither the shared secret nor a header value is readable in the record', () => {
