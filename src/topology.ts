@@ -72,7 +72,7 @@ const sourceMaxBytes = 1_048_576;
 /** A copy carries more headers than its original. What is left to chance is a producer that compresses much better than we do. */
 const headroomBytes = 65_536;
 
-export type RoleName = 'gateway' | 'router' | 'delivery' | 'console';
+export type RoleName = 'gateway' | 'router' | 'delivery' | 'console' | 'api';
 
 export interface Topology {
   readonly prefix: string;
@@ -375,6 +375,13 @@ export function createTopology(options: TopologyOptions): Topology {
         topics.audienceSyncs,
         topics.audit,
         topics.links,
+      ],
+      api: [
+        topics.config,
+        topics.pauses,
+        topics.destinationStatus,
+        topics.audienceSyncs,
+        topics.audit,
       ],
     },
     owns: (name) =>

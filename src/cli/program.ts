@@ -18,6 +18,7 @@ const running: Loaders = {
   router: roles,
   delivery: roles,
   console: roles,
+  api: roles,
   listen: async () => (await import('./commands/listen.ts')).registerListen,
 };
 /** Answer and end. */

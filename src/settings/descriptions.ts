@@ -191,6 +191,16 @@ const groups: readonly Group[] = [
     },
   },
   {
+    title: 'API',
+    settings: {
+      apiPort: 'Port of the API. 0 takes any free port.',
+      apiHost:
+        'Address that the API listens on. If it is not set: loopback only, or all addresses if callers need tokens. Addresses other than loopback are allowed only then.',
+      apiTrustedProxies:
+        'Networks of proxies whose `X-Forwarded-For` header is believed. Wrong tokens and connections are counted by sender. Set it if a proxy is in front of the API.',
+    },
+  },
+  {
     title: 'Operations',
     settings: {
       opsPort: 'Port of `/metrics`, `/livez` and `/readyz`. 0 takes any free port.',

@@ -73,6 +73,10 @@ export interface Settings {
   readonly consoleOidcViewers: readonly string[];
   /** The folder of the console's index; undefined: `dev` and `demo` use a temporary folder. */
   readonly consoleDataDir: string | undefined;
+  readonly apiPort: number;
+  /** The address, or the name, on which the API listens; undefined: loopback only, unless its callers need tokens. */
+  readonly apiHost: string | undefined;
+  readonly apiTrustedProxies: readonly string[];
   readonly deliveryTimeoutMs: number;
   readonly deletionDelayMs: number;
   readonly retryWindowMs: number;
@@ -234,6 +238,18 @@ export const settingsTable: Table = {
   consoleOidcOperators: values('CONSOLE_OIDC_OPERATORS'),
   consoleOidcViewers: values('CONSOLE_OIDC_VIEWERS'),
   consoleDataDir: optional('CONSOLE_DATA_DIR', 'a path', text),
+  apiPort: integer('API_PORT', 8082, 0, 65_535),
+  apiHost: optional(
+    'API_HOST',
+    'an address or a name of this machine, e.g. 0.0.0.0',
+    matching(/^[\w.:-]{1,253}$/),
+  ),
+  apiTrustedProxies: {
+    name: 'API_TRUSTED_PROXIES',
+    fallback: [],
+    allowed: 'networks, e.g. 10.0.0.0/8,fd00::/8',
+    parse: list(network),
+  },
   deliveryTimeoutMs: duration('DELIVERY_TIMEOUT', fiveSecondsMs, 1, fiveSecondsMs),
   deletionDelayMs: duration('DELETION_DELAY', 30_000, fiveSecondsMs, 300_000),
   retryWindowMs: duration('RETRY_WINDOW', fourHoursMs, 1, fourHoursMs),

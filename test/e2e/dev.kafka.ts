@@ -52,7 +52,7 @@ test('dev finds out before it starts a broker that a port or the data folder can
   for (const [args, env, sentence] of [
     [
       ['dev'],
-      { GATEWAY_PORT: port, OPS_PORT: '0', CONSOLE_PORT: '0' },
+      { GATEWAY_PORT: port, OPS_PORT: '0', CONSOLE_PORT: '0', API_PORT: '0' },
       `GATEWAY_PORT is ${port}, which another process uses; allowed: a free port, or 0 for any`,
     ],
     [
@@ -81,6 +81,7 @@ test('with a data folder dev has its broker where it was, and says why a start a
     GATEWAY_PORT: '0',
     OPS_PORT: '0',
     CONSOLE_PORT: '0',
+    API_PORT: '0',
     TOPIC_PARTITIONS: '1',
   };
   const start = async (): Promise<Begun & { readonly brokers: readonly string[] }> => {

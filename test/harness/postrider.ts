@@ -39,6 +39,7 @@ export interface RunningRole {
   readonly gatewayUrl: string;
   /** Empty for a role that is no console. */
   readonly consoleUrl: string;
+  readonly apiUrl: string;
   readonly log: () => string;
   /** Resolves when it has ended, however it did; null: by a signal. */
   readonly ended: Promise<number | null>;
@@ -63,6 +64,7 @@ export async function install(env: Environment = {}): Promise<Installation> {
     GATEWAY_PORT: '0',
     OPS_PORT: '0',
     CONSOLE_PORT: '0',
+    API_PORT: '0',
     SECRET_KEY: Buffer.alloc(32, 3).toString('base64'),
     DELIVERY_ALLOW_NETWORKS: '127.0.0.0/8',
     LOG_FORMAT: 'json',
@@ -105,11 +107,13 @@ async function startRole(role: string, env: Environment, build?: string): Promis
   });
   const gatewayUrl = /"gateway":"([^"]+)"/.exec(log())?.[1] ?? '';
   const consoleUrl = /"console":"([^"]+)"/.exec(log())?.[1] ?? '';
+  const apiUrl = /"api":"([^"]+)"/.exec(log())?.[1] ?? '';
   return {
     pid: child.pid ?? NaN,
     url,
     gatewayUrl,
     consoleUrl,
+    apiUrl,
     log,
     ended,
     kill: killer(child),

@@ -51,6 +51,7 @@ before(async () => {
     GATEWAY_PORT: String(gateway),
     OPS_PORT: '0',
     CONSOLE_PORT: '0',
+    API_PORT: '0',
     LOG_FORMAT: 'json',
   };
 });

@@ -53,10 +53,11 @@ function readyJson({ brokers, roles }: Pipeline): string {
     gateway: roles.gatewayUrl,
     ops: roles.ops.url,
     console: roles.consoleUrl,
+    api: roles.apiUrl,
     brokers,
   });
 }
 
 function readyText({ brokers, roles }: Pipeline): string {
-  return `ready  gateway ${roles.gatewayUrl ?? ''}  ops ${roles.ops.url}  console ${roles.consoleUrl ?? ''}  brokers ${brokers.join(',')}`;
+  return `ready  gateway ${roles.gatewayUrl ?? ''}  ops ${roles.ops.url}  console ${roles.consoleUrl ?? ''}  api ${roles.apiUrl ?? ''}  brokers ${brokers.join(',')}`;
 }

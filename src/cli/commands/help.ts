@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
 
 const groups: Readonly<Record<string, readonly string[]>> = {
   'On your machine:': ['dev', 'demo', 'listen'],
-  'Roles:': ['gateway', 'router', 'delivery', 'console'],
+  'Roles:': ['gateway', 'router', 'delivery', 'console', 'api'],
   'Configuration:': ['apply', 'diff', 'preview', 'get', 'delete', 'topics', 'secrets', 'schemas'],
   'State and history:': ['status', 'attempts', 'explain'],
   'Destinations:': ['send-test', 'retry', 'pause', 'resume', 'console-link'],
@@ -25,6 +25,7 @@ const examples: Readonly<Record<string, string>> = {
   router: 'router',
   delivery: 'delivery',
   console: 'console',
+  api: 'api',
   apply: 'apply -f resources --prune',
   diff: 'diff -f resources --prune',
   preview: 'preview -f resources calls.ndjson',
@@ -62,7 +63,7 @@ const examples: Readonly<Record<string, string>> = {
 /** The part of a command's `--help` beyond the line that the list of commands has. */
 const details: Readonly<Record<string, string>> = {
   dev:
-    'Starts a broker unless KAFKA_BROKERS is set, creates the topics, applies resources, and runs gateway, router, delivery and console. ' +
+    'Starts a broker unless KAFKA_BROKERS is set, creates the topics, applies resources, and runs gateway, router, delivery, console and API. ' +
     'Prints `ready` with the addresses. Endpoints on loopback are allowed here. With --data-dir the next start finds the data, the ports and the secret key of this one again; DIR/brokers and DIR/secret-key hold what other commands need. A broker that runs in Docker keeps no data.',
   demo: 'Runs like `dev`, with a healthy endpoint, one that fails at random and one that is down. Exits with 0 only if every event is accounted for.',
   listen:
@@ -72,6 +73,7 @@ const details: Readonly<Record<string, string>> = {
   delivery: 'Run as many delivery workers as you like, up to the number of partitions.',
   console:
     'Operators can also send test events, resend dead letters, and retry, pause and resume destinations here.',
+  api: 'Run any number of them. Listens on loopback unless API_TOKENS_FILE or API_OIDC_ISSUER says who may use it.',
   apply:
     'Validates all resources before it writes any. --prune deletes resources that are not in the files, after a question or with --yes. ' +
     '--dry-run exits with 3 if anything would change; without KAFKA_BROKERS it only checks the files.',

@@ -8,9 +8,10 @@ const descriptions: Record<RoleName, string> = {
   router: 'run a router: it turns calls into events for destinations',
   delivery: 'run a delivery worker: it sends events to endpoints',
   console: 'run the console: web pages and an HTTP API that show what happens',
+  api: 'run the API: it adds, changes and removes sources and destinations',
 };
 
-/** `postrider gateway`, `router`, `delivery` and `console`: one role in a process of its own. */
+/** `postrider gateway`, `router`, `delivery`, `console` and `api`: one role in a process of its own. */
 export function registerRoles(program: Command, context: Context): void {
   for (const [name, description] of Object.entries(descriptions)) {
     program

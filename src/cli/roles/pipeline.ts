@@ -55,11 +55,12 @@ export async function startPipeline(given: Context, options: PipelineOptions): P
   const { settings } = given;
   const { dataDir } = options;
   if (dataDir !== undefined) await requireDataDir(dataDir);
-  const { gatewayPort, opsPort, consolePort } = { ...settings, ...options.decided };
+  const { gatewayPort, opsPort, consolePort, apiPort } = { ...settings, ...options.decided };
   await requireFreePorts({
     GATEWAY_PORT: gatewayPort,
     OPS_PORT: opsPort,
     CONSOLE_PORT: consolePort,
+    API_PORT: apiPort,
   });
   const broker = settings.kafkaBrokers === undefined ? await ownBroker(given, dataDir) : undefined;
   const brokers = settings.kafkaBrokers ?? broker?.brokers ?? [];
@@ -78,7 +79,7 @@ export async function startPipeline(given: Context, options: PipelineOptions): P
     const { resources } = options;
     const applied = resources === undefined ? [] : await applyFiles(context, resources);
     const { startRoles } = await import('./start-roles.ts');
-    const names = ['gateway', 'router', 'delivery', 'console'] as const;
+    const names = ['gateway', 'router', 'delivery', 'console', 'api'] as const;
     const roles = await startRoles(context, names, describeChosenSettings);
     await untilReady(context, roles);
     const stop = async (): Promise<void> => {

@@ -1,3 +1,4 @@
+import type { Api } from '../../api/api.ts';
 import type { Console } from '../../console/console.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { systemClock } from '../../ops/clock.ts';
@@ -13,6 +14,7 @@ import type { Context } from '../context.ts';
 import { followCredentials } from './follow-credentials.ts';
 import { SharedParts } from './shared-parts.ts';
 import {
+  startApiRole,
   startConsoleRole,
   startDeliveryRole,
   startGatewayRole,
@@ -34,6 +36,8 @@ export interface RunningRoles {
   readonly gatewayUrl: string | undefined;
   /** The URL on which the console listens, if it is among the roles. */
   readonly consoleUrl: string | undefined;
+  /** The URL on which the API listens, if it is among the roles. */
+  readonly apiUrl: string | undefined;
   /** Drains the roles, then closes what they shared. */
   stop(): Promise<void>;
 }
@@ -48,8 +52,9 @@ export async function startRoles(
   names: readonly RoleName[],
   describe: typeof describeSettings = describeSettings,
 ): Promise<RunningRoles> {
-  // The console has no slow deliveries to fear, and takes less memory with Node's own rules.
-  if (names.some((name) => name !== 'console')) tuneGarbageCollection();
+  const isPipeline = names.some((name) => name !== 'console' && name !== 'api');
+  // The others have no slow deliveries to fear, and take less memory with Node's own rules.
+  if (isPipeline) tuneGarbageCollection();
   const { settings, log, kafka, credentials } = context;
   log.info({ settings: describe(settings) }, `starting ${names.join(' and ')}`);
   context.warnOfSettings();
@@ -63,6 +68,7 @@ export async function startRoles(
   const ops = await startOpsServer({ port: settings.opsPort, metrics, ready });
   let gateway: Gateway | undefined;
   let shownBy: Console | undefined;
+  let api: Api | undefined;
   const followed = followCredentials(credentials, {
     metrics,
     log,
@@ -77,8 +83,8 @@ export async function startRoles(
     topology.all.filter(({ name }) => used.has(name)),
   );
   const parts = new SharedParts({ kafka, topology, clock: systemClock, log, metrics });
-  // The console has no use for it. Only delivery needs secrets, so no other role gets a key to any.
-  if (names.some((name) => name !== 'console'))
+  // Console and API follow the topic in their own ways. Only delivery needs secrets, so no other role gets a key to any.
+  if (isPipeline)
     await parts.followConfig(
       names.includes('delivery')
         ? createSecretKeys(settings.secretKey, settings.secretKeyPrevious)
@@ -89,12 +95,14 @@ export async function startRoles(
     router: () => startRouterRole(context, parts),
     delivery: () => startDeliveryRole(context, parts),
     console: async () => (shownBy = await startConsoleRole(context, parts)),
+    api: async () => (api = await startApiRole(context, parts)),
   };
   for (const name of names) roles.push(await starters[name]());
   const gatewayUrl = gateway?.url;
   const consoleUrl = shownBy?.url;
+  const apiUrl = api?.url;
   log.info(
-    { ops: ops.url, gateway: gatewayUrl, console: consoleUrl },
+    { ops: ops.url, gateway: gatewayUrl, console: consoleUrl, api: apiUrl },
     `running ${names.join(' and ')}`,
   );
 
@@ -105,5 +113,5 @@ export async function startRoles(
     await ops.close();
     log.info({}, 'stopped');
   };
-  return { ops, metrics, ready, gatewayUrl, consoleUrl, stop };
+  return { ops, metrics, ready, gatewayUrl, consoleUrl, apiUrl, stop };
 }

@@ -1,3 +1,4 @@
+import type { Api } from '../../api/api.ts';
 import type { Console } from '../../console/console.ts';
 import type { DeliveryDeps } from '../../delivery/worker.ts';
 import type { Gateway, GatewayDeps } from '../../gateway/gateway.ts';
@@ -103,6 +104,17 @@ export async function startConsoleRole(context: Context, parts: SharedParts): Pr
     explain: await consoleExplain(context, parts.common.topology),
     services: await serviceAccess(context),
     sendTest: (id) => testFromConsole(context, id),
+    producer: await parts.producer(),
+  });
+}
+
+export async function startApiRole({ settings }: Context, parts: SharedParts): Promise<Api> {
+  const { startApi } = await import('../../api/api.ts');
+  return startApi({
+    ...parts.common,
+    port: settings.apiPort,
+    access: { host: settings.apiHost },
+    trustedProxies: settings.apiTrustedProxies,
     producer: await parts.producer(),
   });
 }

@@ -1,0 +1,117 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { notFound, problem, sendProblem, type FailingApi } from '../http-api/problem.ts';
+import { compressAnswers, createHttpApi } from '../http-api/server.ts';
+import type { Logger } from '../ops/log.ts';
+import type { ApiAccess } from './access/access.ts';
+import type { Caller, Scope } from './access/caller.ts';
+import { models } from './answers.ts';
+import { parameters } from './parameters.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The caller of a request to the API, once it is known. */
+    caller: Caller | null;
+  }
+  interface FastifyContextConfig {
+    /** The scope that a route of the API needs. A route without one is a mistake, found when it is added. */
+    scope?: Scope;
+  }
+}
+
+export interface ApiServerOptions {
+  readonly access: ApiAccess;
+  readonly trustedProxies: readonly string[];
+  readonly log: Logger;
+  /** Adds the routes, whose paths begin behind `/v1`. */
+  routes(api: FastifyInstance): void;
+  /** A request has failed, and nobody expected it. */
+  onFailure(error: unknown): void;
+  /** A request was answered. */
+  onAnswer(status: number, seconds: number): void;
+}
+
+const prefix = '/v1';
+const document = `${prefix}/openapi.json`;
+const failing: FailingApi = { name: 'the API', document, parameters };
+
+const headers: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+};
+
+/** A destination has at most five URLs, each with headers and a client certificate, and a filter. */
+const mostBodyBytes = 256 * 1024;
+
+const description =
+  'Adds, changes and removes sources and destinations. The fields of a resource are those of its file. Errors are problem details (RFC 9457); `errors` names the fields that are wrong.';
+
+/** The API, not listening yet. */
+export async function createApiServer(options: ApiServerOptions): Promise<FastifyInstance> {
+  const { access, trustedProxies, log } = options;
+  const server = await createHttpApi({
+    ...failing,
+    title: 'Postrider API',
+    description,
+    prefix,
+    models,
+    headers,
+    mostBodyBytes,
+    trustedProxies,
+    log,
+    objectionTo: (request) => access.objectionTo(request),
+    onFailure: (error) => {
+      options.onFailure(error);
+    },
+  });
+  // A page of another site can make a browser send text without asking first.
+  server.removeContentTypeParser('text/plain');
+  server.addContentTypeParser(
+    'application/merge-patch+json',
+    { parseAs: 'string' },
+    server.getDefaultJsonParser('error', 'error'),
+  );
+  server.decorateRequest('caller', null);
+  const unruled: string[] = [];
+  await server.register(
+    (api, _options, done) => {
+      api.addHook('onRoute', ({ method, url, config }) => {
+        if (url !== document && config?.scope === undefined)
+          unruled.push(`${method.toString()} ${url}`);
+      });
+      api.addHook('onRequest', async (request, reply) => {
+        request.caller = (await access.callerOf(request)) ?? null;
+        const objection = objectionTo(request);
+        if (objection === undefined) return;
+        if (objection.status === 401) reply.header('www-authenticate', 'Bearer');
+        await sendProblem(reply, objection);
+      });
+      compressAnswers(api);
+      api.addHook('onResponse', (_request, reply, next) => {
+        options.onAnswer(reply.statusCode, reply.elapsedTime / 1_000);
+        next();
+      });
+      api.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
+      options.routes(api);
+      done();
+    },
+    { prefix },
+  );
+  if (unruled.length > 0) throw new Error(`no scope says who may ask ${unruled.join(', ')}`);
+  server.setNotFoundHandler((request, reply) => sendProblem(reply, notFound(request, failing)));
+  return server;
+}
+
+/** Undefined: it may be answered, as far as its scope decides. */
+function objectionTo({ caller, routeOptions }: FastifyRequest) {
+  if (caller === null) return problem(401, 'The request needs a token, as Authorization: Bearer.');
+  const { scope } = routeOptions.config;
+  if (scope === undefined || caller.scopes.has(scope)) return undefined;
+  return problem(403, `This needs the scope ${scope}, which your token does not have.`);
+}
+
+/** The caller of a request that was let in. */
+export function callerOf({ caller }: FastifyRequest): Caller {
+  if (caller === null) throw new Error('a request without a caller was let in');
+  return caller;
+}
