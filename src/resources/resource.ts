@@ -54,6 +54,16 @@ export interface RetryRules {
   readonly timeout?: string;
 }
 
+/** How many events go out in one request. A batch is a JSON array of the bodies that its events have alone. */
+export interface BatchRules {
+  /** From 1 to 1,000. */
+  readonly events: number;
+  /** A duration of at most 10 seconds: the longest time for which an event waits for others. */
+  readonly wait: string;
+  /** A size from `1KB` to `1MB`: that of the body. An event that is larger goes alone. */
+  readonly bytes: string;
+}
+
 /** A `sharedSecret` that was replaced, and signs beside the present one for a while. */
 export interface FormerSecret {
   readonly secret: string;
@@ -104,10 +114,14 @@ export interface Destination extends WithUid, Managed {
   readonly body?: BodyShape;
   /** A header that carries the message id. Differs from every configured header. */
   readonly idempotencyHeader?: string;
-  /** Events per second over the whole deployment; may be a fraction (`30/m` is 0.5). */
+  /** Events (see `rateLimitOf`) per second over the whole deployment; may be a fraction (`30/m` is 0.5). */
   readonly rateLimit?: number;
-  /** Per worker. */
+  /** The limit counts requests in the place of events, which differ where it has batches. */
+  readonly rateLimitOf?: 'requests';
+  /** Requests, per worker. */
   readonly maxInFlight?: number;
+  /** Many events go out in one request; each in its own without it. */
+  readonly batch?: BatchRules;
   readonly topic: 'shared' | 'dedicated';
   /** The number that its dedicated topic is made with; three without it. */
   readonly partitions?: number;

@@ -9,6 +9,7 @@ import {
   computedTraitSchema,
   limitFields,
 } from './audience-schema.ts';
+import { batchFields, batchRules, refuseUnusableBatch } from './batch.ts';
 import { bodyShape, bodyShapeFields, refuseImpossiblePaths } from './body-schema.ts';
 import { filter } from './filter-schema.ts';
 import { hintAmong } from '../../near.ts';
@@ -148,6 +149,7 @@ const destination = z.strictObject({
   idempotencyHeader: z.exactOptional(headerName),
   rateLimit: z.exactOptional(rate),
   maxInFlight: z.exactOptional(count),
+  batch: z.exactOptional(batchRules),
   topic: z.enum(['shared', 'dedicated']).default('shared'),
   partitions: z.exactOptional(partitions),
   ...orderFields,
@@ -170,6 +172,7 @@ const schemas: Readonly<Record<ResourceKind, z.ZodType<Resource>>> = {
   Source: source,
   Destination: destination
     .superRefine(refuseUnusableOrder)
+    .superRefine(refuseUnusableBatch)
     .superRefine(({ topic, partitions: given }, context) => {
       if (given === undefined || topic === 'dedicated') return;
       const message =
@@ -278,6 +281,7 @@ function fieldsAt(path: readonly PropertyKey[], kind: ResourceKind): readonly st
   if (ofLogin !== undefined) return ofLogin;
   const [field] = path;
   if (field === 'retry') return retryFields;
+  if (field === 'batch') return batchFields;
   if (field === 'body') return bodyShapeFields;
   return field === 'limits' ? limitFields : Object.keys(webhook.shape);
 }

@@ -54,6 +54,7 @@ test('every field of the documented example is understood', () => {
     idempotencyHeader: 'Idempotency-Key',
     rateLimit: '100/s',
     maxInFlight: 16,
+    batch: { events: 500, wait: '2s', bytes: '1MB' },
     topic: 'dedicated',
     partitions: 6,
     retry: { on: [409, 410], giveUpOn: [503], window: '30m', timeout: '3s' },
@@ -70,6 +71,43 @@ test('partitions are a number from 1 to 100, and of a dedicated topic', () => {
   assert.equal(
     onlyIssue({ partitions: 3 }),
     'partitions: is for a destination with topic: dedicated; the shared topic has TOPIC_PARTITIONS',
+  );
+});
+
+test('a batch has up to 1,000 events and 1 MB, and waits for 10 s at most', () => {
+  const parsed = parseResource({ ...destination, batch: {} });
+  assert.ok('resource' in parsed && parsed.resource.kind === 'Destination');
+  assert.deepEqual(parsed.resource.batch, { events: 100, wait: '1s', bytes: '256KB' });
+  const most = { events: 1_000, wait: '10s', bytes: '1MB' };
+  for (const batch of [most, { events: 1, wait: '0s', bytes: '1KB' }])
+    assert.deepEqual(issuesOf({ ...destination, batch }), []);
+  for (const events of [0, 1_001, 1.5, '100'])
+    assert.equal(
+      onlyIssue({ batch: { events } }),
+      'batch.events: must be a whole number from 1 to 1000',
+    );
+  for (const wait of ['11s', '1m', 'never', 1])
+    assert.equal(
+      onlyIssue({ batch: { wait } }),
+      'batch.wait: must be a duration from 0s to 10s, such as 1s',
+    );
+  for (const bytes of ['1023', '0KB', '2MB', '1GB', 65_536])
+    assert.equal(
+      onlyIssue({ batch: { bytes } }),
+      'batch.bytes: must be a size from 1KB to 1MB, such as 256KB',
+    );
+  assert.match(onlyIssue({ batch: 100 }), /^batch: must be a mapping/);
+  assert.equal(
+    onlyIssue({ batch: { event: 5 } }),
+    'batch.event: is not a known field; did you mean events? Allowed: events, wait, bytes',
+  );
+});
+
+test('events of a batch have one URL', () => {
+  const url = 'https://crm.example.com/users/{{userId}}';
+  assert.equal(
+    onlyIssue({ batch: {}, webhooks: [webhook, { url }] }),
+    'batch: needs URLs without placeholders: one request has one URL, and its events would have several',
   );
 });
 
