@@ -90,6 +90,11 @@ export class DeliveryEvents {
       const { publicUrl } = endpoint.prepared;
       this.#write(job, (at, subject) => attemptLine(at, subject, publicUrl, outcome, tookMs));
     }
+    if (endpoint.prepared.compression?.isRefusalNews() === true)
+      this.#log.warn(
+        { destination: job.envelope.destinationId, url: endpoint.prepared.publicUrl },
+        'an endpoint refuses compressed bodies (415): it gets them uncompressed, and a compressed one again in an hour',
+      );
     // A 429 only asks for patience, and permanent refusals are in the dead letters.
     // What our own network does is told once, when it begins.
     const isOurs = outcome.kind === 'retryable' && /^(?:cut-off|proxy)$/.test(outcome.cause);

@@ -22,6 +22,7 @@ import { parseDuration } from '../duration.ts';
 import type { Destination, HttpMethod, RetryRules, Webhook } from '../resources/resource.ts';
 import { orderForMsOf } from '../resources/schema/order.ts';
 import { shownUrl } from '../resources/schema/texts.ts';
+import { Compression } from './compression.ts';
 import type { AnswerRules } from './outcome.ts';
 import type { ClientCertificate, OAuth2 } from '../resources/schema/webhook-login.ts';
 import { Signer } from './signer.ts';
@@ -63,6 +64,8 @@ export interface PreparedEndpoint {
   readonly timeoutMs: number | undefined;
   /** The credentials for the token that each request carries. */
   readonly oauth2?: OAuth2 | undefined;
+  /** Undefined: its bodies are sent as they are. */
+  readonly compression?: Compression | undefined;
   /** The certificate that its connections show, where the endpoint demands one. */
   readonly identity?: TlsIdentity | undefined;
 }
@@ -146,7 +149,7 @@ function answerRulesOf({ on = [], giveUpOn = [] }: RetryRules): AnswerRules | un
 
 function prepareEndpoint(
   webhook: Webhook,
-  { secretUrl = false, retry = {} }: Destination,
+  { secretUrl = false, retry = {}, compress }: Destination,
   answerRules: AnswerRules | undefined,
 ): PreparedEndpoint {
   const url = new URL(webhook.url);
@@ -172,6 +175,7 @@ function prepareEndpoint(
     answerRules,
     timeoutMs: parseDuration(retry.timeout ?? ''),
     oauth2: webhook.oauth2,
+    compression: compress === undefined ? undefined : new Compression(),
     identity: webhook.clientCertificate && identityOf(webhook.clientCertificate),
   };
 }

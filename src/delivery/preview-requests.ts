@@ -48,7 +48,12 @@ export function previewRequests(
     return {
       method,
       url: isMade && masked.secretUrl !== true ? `${origin}${path}` : url,
-      headers: shownHeaders([...endpoint.headers, ...own, ...tokenOf(endpoint)]),
+      headers: shownHeaders([
+        ...endpoint.headers,
+        ...own,
+        ...tokenOf(endpoint),
+        ...encodingOf(endpoint, body),
+      ]),
       ...(isMade ? undefined : { problem: withoutUrl(path.missing).detail }),
     };
   });
@@ -57,6 +62,11 @@ export function previewRequests(
 /** A token is fetched when a request is sent. */
 function tokenOf({ oauth2 }: PreparedEndpoint): readonly string[] {
   return oauth2 === undefined ? [] : ['Authorization', '(token)'];
+}
+
+/** The endpoint may have refused it lately; that is known where requests are sent. */
+function encodingOf({ compression }: PreparedEndpoint, body: Buffer): readonly string[] {
+  return compression?.isFor(body, 0) === true ? ['Content-Encoding', 'gzip'] : [];
 }
 
 /** @param headers names and values in turn */

@@ -3,6 +3,7 @@ import { bodyMakerOf } from '../event/body-shape.ts';
 import type { Call } from '../event/call.ts';
 import { noUrlValues, urlPathOf, urlValuesOf, type UrlValues } from '../event/url-template.ts';
 import type { Destination } from '../resources/resource.ts';
+import { leastCompressedBytes } from './compression.ts';
 import { openSender, type SenderSettings } from './http/http-sender.ts';
 import { withoutUrl, type Outcome } from './outcome.ts';
 import { pathTo, PreparedDestination, type PreparedEndpoint } from './prepared-destination.ts';
@@ -15,6 +16,8 @@ export interface TestAnswer {
   readonly publicUrl: string;
   readonly outcome: Outcome;
   readonly tookMs: number;
+  /** Undefined: the body was sent as it is; `refused`: the endpoint has answered 415 to it, and got it uncompressed. */
+  readonly compression?: 'gzip' | 'refused' | undefined;
 }
 
 /** The message to send. */
@@ -44,8 +47,11 @@ export async function sendTest(
     if (token?.kind === 'none')
       return { publicUrl, outcome: withoutToken(`no token: ${token.detail}`), tookMs: 0 };
     return new Promise<TestAnswer>((resolve) => {
+      const isCompressed = endpoint.compression?.isFor(body, options.clock.steadyNow()) === true;
       const settled = (outcome: Outcome, _index: number, tookMs: number): void => {
-        resolve({ publicUrl, outcome, tookMs });
+        const isRefused = endpoint.compression?.refusedSinceMs !== undefined;
+        const used = isRefused ? 'refused' : 'gzip';
+        resolve({ publicUrl, outcome, tookMs, compression: isCompressed ? used : undefined });
       };
       const authorization = (): string | undefined => token && bearer(token.token);
       const mayFollow = (): boolean => false;
@@ -67,6 +73,9 @@ async function tokenFor(
   });
 }
 
+/** They make the test event long enough to be compressed. */
+const longProperties = { test: true, filler: 'Compressed. '.repeat(leastCompressedBytes / 12) };
+
 /**
  * An event in the destination's shape. Where the URL wants a value that the test has none of, the user's id stands.
  * @param timestamp ISO 8601
@@ -75,7 +84,7 @@ export function testEvent(destination: Destination, timestamp: string): TestMess
   const messageId = `test-${randomUUID()}`;
   const userId = 'postrider-test';
   const event = 'Postrider Test';
-  const properties = { test: true };
+  const properties = destination.compress === undefined ? { test: true } : longProperties;
   const fields = { type: 'track', messageId, userId, event, properties, timestamp };
   const call: Call = { type: 'track', messageId, userId, timestamp, fields };
   const values = urlValuesOf((destination.urlPaths ?? []).map(urlPathOf), call);

@@ -2,14 +2,16 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
 import { signatureProblem, verifySignature } from '../client/verify.ts';
 
 /** A delivery as it arrived. */
 export interface Arrival {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** The exact bytes, which the signature covers. */
+  /** The exact bytes, uncompressed, which the signature covers. */
   readonly body: Buffer;
+  readonly isCompressed: boolean;
   /** `none`: the request has no signature; `unknown`: the receiver has no secret to verify it with. */
   readonly signature: 'none' | 'unknown' | 'valid' | 'wrong' | 'too-old' | 'too-new';
 }
@@ -65,11 +67,14 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
 async function receive(request: IncomingMessage, sharedSecret?: string): Promise<Arrival> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
-  const body = Buffer.concat(chunks);
+  const isCompressed = request.headers['content-encoding'] === 'gzip';
+  const bytes = Buffer.concat(chunks);
+  const body = isCompressed ? gunzipSync(bytes) : bytes;
   return {
     path: request.url ?? '/',
     headers: request.headers,
     body,
+    isCompressed,
     signature: judge(body, request.headers, sharedSecret),
   };
 }

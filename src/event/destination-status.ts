@@ -94,6 +94,8 @@ export interface UrlStatus {
   readonly failingSince?: string;
   readonly lastAnswer?: LastAnswer;
   readonly nextProbe?: string;
+  /** Since when it has taken no compressed body: it answered 415, and gets all uncompressed. */
+  readonly uncompressedSince?: string;
 }
 
 /** The result of the last request that says something of the endpoint. */

@@ -110,7 +110,12 @@ function mergeUrls(all: readonly UrlStatus[]): UrlStatus[] {
     const isNewer = (less.lastAnswer?.at ?? '') > (more.lastAnswer?.at ?? '');
     // The answer of a healthy worker would hide why another one fails.
     const mayTell = badness(more) === badness(less) && isNewer && less.lastAnswer !== undefined;
-    merged.set(url.url, mayTell ? { ...more, lastAnswer: less.lastAnswer } : more);
+    const uncompressedSince = first([more.uncompressedSince, less.uncompressedSince]);
+    merged.set(url.url, {
+      ...more,
+      ...(mayTell ? { lastAnswer: less.lastAnswer } : {}),
+      ...(uncompressedSince === undefined ? {} : { uncompressedSince }),
+    });
   }
   return [...merged.values()];
 }

@@ -114,6 +114,8 @@ export interface Destination extends WithUid, Managed {
   readonly body?: BodyShape;
   /** A header that carries the message id. Differs from every configured header. */
   readonly idempotencyHeader?: string;
+  /** Bodies of 1 KB and more are sent compressed; none without it. */
+  readonly compress?: 'gzip';
   /** Events (see `rateLimitOf`) per second over the whole deployment; may be a fraction (`30/m` is 0.5). */
   readonly rateLimit?: number;
   /** The limit counts requests in the place of events, which differ where it has batches. */

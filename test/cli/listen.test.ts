@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { Webhook } from 'standardwebhooks';
 import { eventually } from '../harness/eventually.ts';
 import { runCommand, startCommand, type RunningCommand } from '../harness/run-command.ts';
@@ -72,6 +73,21 @@ test('without a secret, listen says that it verified nothing', async (t) => {
   await post(url, { 'X-Signature': 'abc' });
   await eventually(() => {
     assert.match(stdout(), /^200 \/hook signature not verified /m);
+  });
+});
+
+test('listen shows a compressed body, and verifies it uncompressed', async (t) => {
+  const { url, stdout } = await listen(t, '--secret', 'teehee');
+  await fetch(`${url}/hook`, {
+    method: 'POST',
+    body: gzipSync(body),
+    headers: {
+      'Content-Encoding': 'gzip',
+      'X-Signature': createHmac('sha1', 'teehee').update(body).digest('hex'),
+    },
+  });
+  await eventually(() => {
+    assert.match(stdout(), /^200 \/hook valid signature, compressed \{"type":"track"\}$/m);
   });
 });
 

@@ -65,7 +65,8 @@ async function listen(context: Context, options: ListenOptions): Promise<void> {
 
 function describe(arrival: Arrival, status: number): string {
   const path = printable(arrival.path);
-  return `${String(status)} ${path} ${verdicts[arrival.signature]} ${bytesText(arrival.body)}`;
+  const encoding = arrival.isCompressed ? ', compressed' : '';
+  return `${String(status)} ${path} ${verdicts[arrival.signature]}${encoding} ${bytesText(arrival.body)}`;
 }
 
 const verdicts: Readonly<Record<Arrival['signature'], string>> = {

@@ -90,8 +90,8 @@ function testNotice(hook: NoticeHook, at: string): TestMessage {
   return { messageId: id, body: hookBody(hook, { id, at, notice: 'test', text }) };
 }
 
-function describe({ publicUrl, outcome, tookMs }: TestAnswer): string {
-  const took = `in ${Math.round(tookMs)} ms`;
+function describe({ publicUrl, outcome, tookMs, compression }: TestAnswer): string {
+  const took = `in ${Math.round(tookMs)} ms${encodingText(compression)}`;
   if (outcome.kind === 'delivered') {
     const odd =
       outcome.detail === undefined ? '' : `, although its answer was odd: ${outcome.detail}`;
@@ -108,14 +108,22 @@ function describe({ publicUrl, outcome, tookMs }: TestAnswer): string {
   return `${publicUrl}  not delivered ${took}: ${outcome.detail}${patience} (${end})${said}`;
 }
 
+function encodingText(compression: TestAnswer['compression']): string {
+  if (compression === undefined) return '';
+  return compression === 'gzip'
+    ? ', compressed'
+    : ', uncompressed, because it answered 415 to a compressed body';
+}
+
 /** The rule that decided about the answer; null: there was no answer. */
 function ruleOf({ status, rule }: Failed): AnswerRule | 'default' | null {
   return status === undefined ? null : (rule ?? 'default');
 }
 
-function dataOf({ publicUrl: url, outcome, tookMs }: TestAnswer): object {
+function dataOf({ publicUrl: url, outcome, tookMs, compression }: TestAnswer): object {
   const delivered = outcome.kind === 'delivered';
-  if (delivered) return { url, delivered, tookMs };
+  const encoding = compression === undefined ? {} : { compression };
+  if (delivered) return { url, delivered, tookMs, ...encoding };
   const { detail, answer, status = null } = outcome;
   const then = outcome.kind === 'permanent' ? outcome.reason : 'retry';
   const retryAfterMs = outcome.kind === 'retryable' ? outcome.retryAfterMs : undefined;
@@ -123,6 +131,7 @@ function dataOf({ publicUrl: url, outcome, tookMs }: TestAnswer): object {
     url,
     delivered,
     tookMs,
+    ...encoding,
     status,
     detail,
     retryAfterMs: retryAfterMs ?? null,

@@ -13,7 +13,7 @@ export async function testFromConsole(
   id: string,
 ): Promise<readonly TestAnswer[]> {
   const answers = await testDestination(context, id);
-  return answers.map(({ publicUrl: url, outcome, tookMs }) => {
+  return answers.map(({ publicUrl: url, outcome, tookMs, compression }) => {
     const { kind, status } = outcome;
     const kept = kind === 'delivered' ? undefined : outcome.answer;
     const answer = kept === undefined ? undefined : bodyText(kept);
@@ -24,6 +24,7 @@ export async function testFromConsole(
       ...(kind === 'delivered' ? {} : { detail: outcome.detail }),
       ...(answer === undefined ? {} : { answer }),
       tookMs,
+      ...(compression === undefined ? {} : { compression }),
     };
   });
 }

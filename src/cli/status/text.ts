@@ -2,7 +2,7 @@ import { describeLine } from '../../attempts/describe.ts';
 import { ageText } from '../../dead-letter/texts.ts';
 import { parseDuration } from '../../duration.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
-import type { LastAnswer, WorkerStatus } from '../../event/destination-status.ts';
+import type { LastAnswer, UrlStatus, WorkerStatus } from '../../event/destination-status.ts';
 import type { Notice } from '../../event/notice.ts';
 import { counted, printable } from '../../printable.ts';
 import { formatTable } from '../../resources/table.ts';
@@ -128,6 +128,7 @@ export function destinationText(
       ...(formerSecretUntil === undefined
         ? []
         : [`signed with the former secret as well until ${formerSecretUntil}`]),
+      ...view.urls.flatMap(uncompressedText),
       ...(notice === undefined
         ? []
         : [`notice, ${ago(notice.at, nowMs)} ago: ${printable(notice.text)}`]),
@@ -144,6 +145,11 @@ export function destinationText(
 /** Advice for an operator about events that a resume has left. */
 export function leftText(destination: string): string {
   return `if no \`postrider resume ${destination}\` runs, one sends them`;
+}
+
+function uncompressedText({ url, uncompressedSince }: UrlStatus): readonly string[] {
+  if (uncompressedSince === undefined) return [];
+  return [`sent uncompressed since ${uncompressedSince}: ${url} answered 415 to a compressed body`];
 }
 
 const whyUnknown =

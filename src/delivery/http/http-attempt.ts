@@ -28,6 +28,8 @@ const maxAnswerBytes = 65_536;
  * More interim answers than any server has reason to send. Reading each costs as much as reading an answer.
  */
 const maxInterimAnswers = 64;
+/** The answer to a body with a `Content-Encoding` that the endpoint cannot read. */
+const unsupportedMediaType = 415;
 
 type Headers = Record<string, string | string[] | undefined>;
 
@@ -55,6 +57,9 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   readonly endpoint: PreparedEndpoint;
   /** With the query. */
   readonly path: string;
+  /** The bytes that are sent: those of the sending, or compressed. */
+  body: Buffer;
+  isCompressed = false;
   isReached = false;
   awaitsProxy = false;
   isRefused = false;
@@ -90,6 +95,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     this.sending = sending;
     this.endpoint = endpoint;
     this.path = path;
+    this.body = sending.body;
     this.#endpointIndex = endpointIndex;
     this.#context = context;
     this.#startedMs = context.clock.steadyNow();
@@ -140,6 +146,10 @@ export class HttpAttempt implements Occupant, Caller, Timed {
 
   /** The outcome is told once the connection is free: the request that follows at once would open another one. */
   onResponseEnd(): void {
+    if (this.#isCompressionRefused) {
+      this.#sendUncompressed();
+      return;
+    }
     if (!this.#finish()) return;
     this.#answered = this.#outcome();
     this.#answeredAfterMs = this.#tookMs();
@@ -151,6 +161,10 @@ export class HttpAttempt implements Occupant, Caller, Timed {
 
   get authorization(): string | undefined {
     return this.sending.authorization(this.#endpointIndex);
+  }
+
+  get isSettled(): boolean {
+    return this.#settled;
   }
 
   get mayFollow(): boolean {
@@ -168,6 +182,10 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     // `close` ended this request; the next reader of its record sends it again.
     if (this.#settled || error instanceof errors.ClientDestroyedError) return;
     const status = answeredStatus(error);
+    if (this.isCompressed && (status ?? this.#status) === unsupportedMediaType) {
+      this.#sendUncompressed();
+      return;
+    }
     if (status === undefined && this.#failedOnKeptConnection(error)) {
       this.isReached = false;
       this.#context.sendAgain(this);
@@ -196,6 +214,27 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   /** The head of the answer says so: whatever comes behind it, the endpoint has the event. */
   get #isTaken(): boolean {
     return this.#status >= 200 && this.#status < 300;
+  }
+
+  get #isCompressionRefused(): boolean {
+    return this.isCompressed && this.#status === unsupportedMediaType && !this.#settled;
+  }
+
+  /** Repeats the request within this attempt: the endpoint has judged its encoding, and not the event. */
+  #sendUncompressed(): void {
+    const { clock } = this.#context;
+    this.endpoint.compression?.refused(clock);
+    this.body = this.sending.body;
+    this.isCompressed = false;
+    this.isReached = false;
+    this.#controller = undefined;
+    this.#hasAnswerBegun = false;
+    this.#interimAnswers = 0;
+    this.#status = 0;
+    this.#headers = undefined;
+    this.#readBytes = 0;
+    this.#kept = undefined;
+    this.#context.sendAgain(this);
   }
 
   #lateOutcome(): Outcome {
@@ -227,6 +266,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
 
   #outcome(): Outcome {
     const status = this.#status;
+    if (this.#isTaken && this.isCompressed) this.endpoint.compression?.taken();
     if (this.#isTaken) return deliveredWith(status);
     const headers = this.#headers;
     const nowMs = this.#context.clock.now();
@@ -248,7 +288,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   }
 
   #cutWith(controller: Dispatcher.DispatchController, outcome: Outcome): void {
-    this.#settle(outcome);
+    if (!this.#isCompressionRefused) this.#settle(outcome);
     controller.abort(cut);
   }
 

@@ -1,5 +1,6 @@
 import { keptAnswerBytes } from '../../event/limits.ts';
 import type { SteadyClock } from '../../ops/clock.ts';
+import { compress } from '../compression.ts';
 import { AddressGuard } from './address-guard.ts';
 import { Connector } from './connector.ts';
 import type { ConnectorOptions } from './connector.ts';
@@ -80,7 +81,10 @@ export class HttpSender implements Sender, AttemptContext {
   }
 
   send(sending: Sending, endpoint: PreparedEndpoint, endpointIndex: number, path: string): void {
-    this.#dispatch(this.#kept, new HttpAttempt(sending, endpoint, endpointIndex, path, this));
+    const attempt = new HttpAttempt(sending, endpoint, endpointIndex, path, this);
+    const { compression } = endpoint;
+    if (compression?.isFor(sending.body, this.clock.steadyNow()) === true) this.#compress(attempt);
+    else this.#dispatch(this.#kept, attempt);
   }
 
   deadlinesOf({ timeoutMs }: PreparedEndpoint): Deadlines {
@@ -106,10 +110,19 @@ export class HttpSender implements Sender, AttemptContext {
     await Promise.all([this.#kept.destroy(), this.#single.destroy(), this.#tokens.close()]);
   }
 
+  #compress(attempt: HttpAttempt): void {
+    compress(attempt.body, (compressed) => {
+      if (this.#isClosed || attempt.isSettled) return;
+      attempt.body = compressed;
+      attempt.isCompressed = true;
+      this.#dispatch(this.#kept, attempt);
+    });
+  }
+
   #dispatch(connections: OriginConnections, attempt: HttpAttempt): void {
-    const { sending, endpoint, path, authorization } = attempt;
-    const { body } = sending;
+    const { sending, endpoint, path, body, authorization } = attempt;
     const headers = endpoint.headers.concat(sending.headers);
+    if (attempt.isCompressed) headers.push('Content-Encoding', 'gzip');
     if (authorization !== undefined) headers.push('Authorization', authorization);
     this.connector.caller = attempt;
     connections.dispatch(

@@ -120,6 +120,7 @@ function urlStatus({ prepared, told }: Endpoint): UrlStatus {
     ...optional('failingSince', told.failingSinceMs),
     ...lastAnswer(told),
     ...optional('nextProbe', told.probeAtMs),
+    ...optional('uncompressedSince', prepared.compression?.refusedSinceMs),
   };
 }
 

@@ -293,12 +293,12 @@ function waitingOf({ waiting }: DestinationReport): number {
 
 /** Changed times of answers alone do not matter. */
 function exactly(
-  { url, breaker, failingSince, nextProbe, lastAnswer }: UrlStatus,
+  { url, breaker, failingSince, nextProbe, lastAnswer, uncompressedSince }: UrlStatus,
   atMs: number,
 ): readonly unknown[] {
   const { outcome, status, detail } = lastAnswer ?? {};
   const isSettled = failingSince !== undefined && atMs - Date.parse(failingSince) >= settledMs;
-  return [url, breaker, isSettled, nextProbe, outcome, status, detail];
+  return [url, breaker, isSettled, nextProbe, outcome, status, detail, uncompressedSince];
 }
 
 function differ(former: number, figure: number): boolean {

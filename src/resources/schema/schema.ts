@@ -22,7 +22,13 @@ import {
   webhookUrlProblem,
   withUrlPaths,
 } from './url-schema.ts';
-import { resourceKinds, type Resource, type ResourceKind, type Webhook } from '../resource.ts';
+import {
+  resourceKinds,
+  type Destination,
+  type Resource,
+  type ResourceKind,
+  type Webhook,
+} from '../resource.ts';
 import { retryFields, retryRules } from './retry-rules.ts';
 import { signingSecretProblem } from '../signing-secret.ts';
 import {
@@ -147,6 +153,7 @@ const destination = z.strictObject({
   payload: z.enum(['standard', 'full']).default('standard'),
   body: z.exactOptional(bodyShape),
   idempotencyHeader: z.exactOptional(headerName),
+  compress: z.exactOptional(z.enum(['gzip'])),
   rateLimit: z.exactOptional(rate),
   maxInFlight: z.exactOptional(count),
   batch: z.exactOptional(batchRules),
@@ -189,6 +196,7 @@ const schemas: Readonly<Record<ResourceKind, z.ZodType<Resource>>> = {
         message: 'must not be one of the headers of a webhook',
       });
     })
+    .superRefine(refuseOwnEncoding)
     .transform(withoutEmptySecret)
     .superRefine(refuseUnusableSignature)
     .superRefine(refuseImpossiblePaths)
@@ -199,6 +207,26 @@ const schemas: Readonly<Record<ResourceKind, z.ZodType<Resource>>> = {
   ComputedTrait: computedTraitSchema,
   NoticeHook: noticeHook.transform(withoutEmptySecret),
 };
+
+/** A configured encoding and that of `compress` would contradict each other. */
+function refuseOwnEncoding(
+  {
+    compress,
+    idempotencyHeader = '',
+    webhooks,
+  }: Pick<Destination, 'compress' | 'idempotencyHeader' | 'webhooks'>,
+  context: z.RefinementCtx,
+): void {
+  if (compress === undefined) return;
+  const isEncoding = (header: string): boolean => sameHeader(header, 'Content-Encoding');
+  const message = 'is set by compress; remove one of them';
+  if (isEncoding(idempotencyHeader))
+    context.addIssue({ code: 'custom', path: ['idempotencyHeader'], message });
+  webhooks.forEach(({ headers: configured }, index) => {
+    for (const header of Object.keys(configured).filter(isEncoding))
+      context.addIssue({ code: 'custom', path: ['webhooks', index, 'headers', header], message });
+  });
+}
 
 /** An empty secret signs nothing, so it is the same as none. */
 function withoutEmptySecret<T extends { readonly sharedSecret?: string }>({

@@ -104,6 +104,16 @@ describe('the preview of a call', () => {
     assert.doesNotMatch(JSON.stringify(call), /s3cret/);
   });
 
+  it('says of a long body that it is sent compressed', async () => {
+    const destinations = [exampleDestination({ compress: 'gzip' })];
+    const long = { ...order, properties: { note: 'x'.repeat(1_024) } };
+    const previews = await preview([order, long], { destinations });
+    const encodings = previews.map(
+      (call) => call.destinations[0]?.requests[0]?.headers['Content-Encoding'],
+    );
+    assert.deepEqual(encodings, [undefined, 'gzip']);
+  });
+
   it("has the event's values in the URL, and says which one is missing", async () => {
     const webhooks = ['total', 'missing'].map((path) => ({
       url: `https://api.example.com/{{properties.${path}}}`,

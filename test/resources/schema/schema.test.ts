@@ -52,6 +52,7 @@ test('every field of the documented example is understood', () => {
     eventNames: ['Order Completed'],
     payload: 'full',
     idempotencyHeader: 'Idempotency-Key',
+    compress: 'gzip',
     rateLimit: '100/s',
     maxInFlight: 16,
     batch: { events: 500, wait: '2s', bytes: '1MB' },
@@ -330,6 +331,20 @@ test('the idempotency header must not be a configured one', () => {
     onlyIssue({ webhooks, idempotencyHeader: 'Idempotency-Key' }),
     /^idempotencyHeader: must not be one of the headers/,
   );
+});
+
+test('compress has the header Content-Encoding to itself', () => {
+  const webhooks = [{ ...webhook, headers: { 'content-encoding': 'identity' } }];
+  assert.equal(
+    onlyIssue({ webhooks, compress: 'gzip' }),
+    'webhooks[0].headers.content-encoding: is set by compress; remove one of them',
+  );
+  assert.equal(
+    onlyIssue({ compress: 'gzip', idempotencyHeader: 'Content-Encoding' }),
+    'idempotencyHeader: is set by compress; remove one of them',
+  );
+  assert.deepEqual(issuesOf({ ...destination, webhooks }), []);
+  assert.equal(onlyIssue({ compress: 'zstd' }), 'compress: must be one of gzip');
 });
 
 test('rates are events per second, minute or hour, and more than zero', () => {

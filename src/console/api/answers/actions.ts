@@ -95,6 +95,11 @@ const testAnswer = named(
     detail: maybe(z.string()),
     answer: maybe(z.string().describe('How its body begins, if it was no success.')),
     tookMs: ms,
+    compression: maybe(
+      z
+        .enum(['gzip', 'refused'])
+        .describe('refused: it answered 415 to a compressed body, and got it uncompressed.'),
+    ),
   }),
 );
 

@@ -29,6 +29,9 @@ const urlStatus = named(
     failingSince: maybe(time),
     lastAnswer: maybe(lastAnswer),
     nextProbe: maybe(time),
+    uncompressedSince: maybe(
+      time.describe('It answered 415 to a compressed body, and gets all uncompressed.'),
+    ),
   }) satisfies Complete<UrlStatus>,
 );
 

@@ -219,12 +219,18 @@ function RetryEnd({ answers }: { readonly answers: readonly TestAnswer[] }): JSX
   );
 }
 
+const encodings = {
+  gzip: ', compressed',
+  refused: ', uncompressed, because it answered 415 to a compressed body',
+} as const;
+
 function TestAnswers({ answers }: { readonly answers: readonly TestAnswer[] }): JSX.Element {
   return (
     <ul class="test-answers">
-      {answers.map(({ url, outcome, status, detail, answer, tookMs }) => (
+      {answers.map(({ url, outcome, status, detail, answer, tookMs, compression }) => (
         <li key={url}>
           <OutcomeBadge outcome={outcome} /> {inWords(status, detail)} in {milliseconds(tookMs)}
+          {compression === undefined ? null : encodings[compression]}
           <span class="under">
             <Id text={url} />
           </span>

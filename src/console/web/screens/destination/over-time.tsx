@@ -182,6 +182,11 @@ function UrlBand({
             tried again <Time at={status.nextProbe} />
           </span>
         )}
+        {status?.uncompressedSince === undefined ? null : (
+          <span class="quiet">
+            uncompressed, because it answered 415 <Time at={status.uncompressedSince} />
+          </span>
+        )}
       </div>
       <Band bands={own?.bands ?? []} series={series} />
       {status?.lastAnswer === undefined ? null : (
