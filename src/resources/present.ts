@@ -103,9 +103,9 @@ function syncedCells(
 }
 
 function destinationCells(destination: Destination): readonly string[] {
-  const { rateLimit, maxInFlight } = destination;
+  const { rateLimit, rateLimitOf, maxInFlight } = destination;
   const limits = [
-    ...(rateLimit === undefined ? [] : [formatRate(rateLimit)]),
+    ...(rateLimit === undefined ? [] : [formatRate(rateLimit, rateLimitOf)]),
     ...(maxInFlight === undefined ? [] : [`${maxInFlight} in flight`]),
   ];
   return [

@@ -218,11 +218,12 @@ export function maskResource({ sealed }: SealedResource): Resource {
 
 /** A resource in the format of resource files. */
 export function toDocument(resource: Resource): object {
-  const written = Object.fromEntries(
+  const { rateLimitOf, ...written } = Object.fromEntries(
     Object.entries(resource).filter(([name]) => !keptBeside.has(name)),
   );
   if (!('rateLimit' in resource)) return written;
-  return { ...written, rateLimit: formatRate(resource.rateLimit) };
+  const counted = rateLimitOf as Destination['rateLimitOf'];
+  return { ...written, rateLimit: formatRate(resource.rateLimit, counted) };
 }
 
 function parseJson(text: string): Record<string, unknown> | undefined {

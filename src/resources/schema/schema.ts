@@ -14,7 +14,14 @@ import { bodyShape, bodyShapeFields, refuseImpossiblePaths } from './body-schema
 import { filter } from './filter-schema.ts';
 import { hintAmong } from '../../near.ts';
 import { orderFields, refuseUnusableOrder } from './order.ts';
-import { headerNameProblem, headerValueProblem, isStandardHeader, parseRate } from './texts.ts';
+import {
+  headerNameProblem,
+  headerValueProblem,
+  isStandardHeader,
+  parseCountedRate,
+  parseRate,
+  type CountedRate,
+} from './texts.ts';
 import {
   hookUrlProblem,
   method,
@@ -113,13 +120,11 @@ const partitions = z
     (given) => given >= 1 && given <= mostPartitions,
     `must be a whole number from 1 to ${mostPartitions}`,
   );
-const rateRule = 'must be a rate such as 100/s, 30/m or 5/h, and more than zero';
-const rate = z.string(rateRule).transform((text, context) => {
-  const perSecond = parseRate(text);
-  if (perSecond !== undefined) return perSecond;
-  context.addIssue(rateRule);
-  return z.NEVER;
-});
+const rate = parsedText(parseRate, 'must be a rate such as 100/s, 30/m or 5/h, and more than zero');
+const countedRate = parsedText(
+  parseCountedRate,
+  'must be a rate of events such as 100/s, 30/m or 5/h, or of requests such as 10 requests/s, and more than zero',
+);
 
 const disableAfterRule = 'must be a duration from 1m to 90d, such as 5d, or never';
 const disableAfter = z
@@ -154,7 +159,7 @@ const destination = z.strictObject({
   body: z.exactOptional(bodyShape),
   idempotencyHeader: z.exactOptional(headerName),
   compress: z.exactOptional(z.enum(['gzip'])),
-  rateLimit: z.exactOptional(rate),
+  rateLimit: z.exactOptional(countedRate),
   maxInFlight: z.exactOptional(count),
   batch: z.exactOptional(batchRules),
   topic: z.enum(['shared', 'dedicated']).default('shared'),
@@ -202,7 +207,8 @@ const schemas: Readonly<Record<ResourceKind, z.ZodType<Resource>>> = {
     .superRefine(refuseImpossiblePaths)
     .superRefine(refuseTooManyUrlPaths)
     .transform(withUrlPaths)
-    .transform(withoutDefaultSignature),
+    .transform(withoutDefaultSignature)
+    .transform(withRateLimit),
   Audience: audienceSchema,
   ComputedTrait: computedTraitSchema,
   NoticeHook: noticeHook.transform(withoutEmptySecret),
@@ -278,9 +284,32 @@ function withoutDefaultSignature<T extends Signed>({
   return signature === undefined || signature === 'segment' ? rest : { ...rest, signature };
 }
 
+function withRateLimit<T extends { readonly rateLimit?: CountedRate }>({
+  rateLimit,
+  ...rest
+}: T): Omit<T, 'rateLimit'> & Pick<Destination, 'rateLimit' | 'rateLimitOf'> {
+  if (rateLimit === undefined) return rest;
+  const { perSecond, of: counted } = rateLimit;
+  return counted === undefined
+    ? { ...rest, rateLimit: perSecond }
+    : { ...rest, rateLimit: perSecond, rateLimitOf: counted };
+}
+
 /** A time shorter than a restart of the endpoint would pause destinations needlessly. */
 function isLongEnough(durationMs: number): boolean {
   return durationMs >= 60_000 && durationMs <= 90 * 86_400_000;
+}
+
+function parsedText<Value>(
+  parse: (text: string) => Value | undefined,
+  rule: string,
+): z.ZodType<Value, string> {
+  return z.string(rule).transform((text, context) => {
+    const value = parse(text);
+    if (value !== undefined) return value;
+    context.addIssue(rule);
+    return z.NEVER;
+  });
 }
 
 function sameHeader(one: string, other: string): boolean {

@@ -11,13 +11,30 @@ export function parseRate(text: string): number | undefined {
   return Number(match[1]) / unitsS[match[2] as keyof typeof unitsS];
 }
 
-/** The shortest spelling that `parseRate` reads as the same rate: 0.5 becomes `30/m`. */
-export function formatRate(perSecond: number): string {
+/** The rate of a destination's limit can count these in the place of events. */
+export type CountedBesideEvents = 'requests';
+
+export interface CountedRate {
+  readonly perSecond: number;
+  readonly of?: CountedBesideEvents;
+}
+
+/** `10 requests/s`, or a rate of events as `parseRate` reads it. */
+export function parseCountedRate(text: string): CountedRate | undefined {
+  const [, count, unit = ''] = /^(\d+) requests(\/.)$/.exec(text) ?? [];
+  const perSecond = parseRate(count === undefined ? text : count + unit);
+  if (perSecond === undefined) return undefined;
+  return count === undefined ? { perSecond } : { perSecond, of: 'requests' };
+}
+
+/** The shortest spelling that is read as the same rate: 0.5 becomes `30/m`. */
+export function formatRate(perSecond: number, of?: CountedBesideEvents): string {
+  const counted = of === undefined ? '' : ` ${of}`;
   for (const unit of ['s', 'm'] as const) {
     const count = Math.round(perSecond * unitsS[unit]);
-    if (count / unitsS[unit] === perSecond) return `${count}/${unit}`;
+    if (count / unitsS[unit] === perSecond) return `${count}${counted}/${unit}`;
   }
-  return `${Math.round(perSecond * unitsS.h)}/h`;
+  return `${Math.round(perSecond * unitsS.h)}${counted}/h`;
 }
 
 /**

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { toDocument } from '../../../src/resources/config/stored.ts';
 import { formatPath } from '../../../src/resources/problem.ts';
 import { reservedHeaders } from '../../../src/resources/schema/texts.ts';
 import { secretMask } from '../../../src/resources/schema/schema-parts.ts';
@@ -347,7 +348,7 @@ test('compress has the header Content-Encoding to itself', () => {
   assert.equal(onlyIssue({ compress: 'zstd' }), 'compress: must be one of gzip');
 });
 
-test('rates are events per second, minute or hour, and more than zero', () => {
+test('rates are events, or requests, per second, minute or hour, and more than zero', () => {
   for (const [rateLimit, perSecond] of [
     ['100/s', 100],
     ['30/m', 0.5],
@@ -357,8 +358,21 @@ test('rates are events per second, minute or hour, and more than zero', () => {
     assert.ok('resource' in parsed && parsed.resource.kind === 'Destination');
     assert.equal(parsed.resource.rateLimit, perSecond);
   }
+  for (const [rateLimit, perSecond] of [
+    ['10 requests/s', 10],
+    ['30 requests/m', 0.5],
+  ]) {
+    const parsed = parseResource({ ...destination, rateLimit });
+    assert.ok('resource' in parsed && parsed.resource.kind === 'Destination');
+    assert.equal(parsed.resource.rateLimit, perSecond);
+    assert.equal(parsed.resource.rateLimitOf, 'requests');
+    assert.deepEqual(toDocument(parsed.resource), { ...toDocument(parsed.resource), rateLimit });
+    assert.deepEqual(parseResource(toDocument(parsed.resource)), parsed);
+  }
+  for (const bad of ['10 requests', '0 requests/s', '10 request/s', '10requests/s', '1 calls/s'])
+    assert.match(onlyIssue({ rateLimit: bad }), /^rateLimit: must be .* such as 10 requests\/s/);
   for (const rateLimit of [5, '0/s', '100', '/s', '-1/s', '1.5/s', '10/d', '1 /s', '1/S', '01/s'])
-    assert.match(onlyIssue({ rateLimit }), /^rateLimit: must be a rate such as 100\/s/);
+    assert.match(onlyIssue({ rateLimit }), /^rateLimit: must be a rate of events such as 100\/s/);
 });
 
 test('lists that would restrict to nothing, or name something twice, are refused', () => {
