@@ -77,6 +77,17 @@ export function signatureProblem(
   return ageMs < -toleranceMs ? 'too-new' : undefined;
 }
 
+/**
+ * The events of a body in their order: of a batch, which is an array, or one. Verify the signature first.
+ * @param rawBody as for `verifySignature`
+ * @throws SyntaxError for a body that is no JSON
+ */
+export function eventsOf(rawBody: Uint8Array | string): readonly unknown[] {
+  const text = typeof rawBody === 'string' ? rawBody : new TextDecoder().decode(rawBody);
+  const body: unknown = JSON.parse(text);
+  return Array.isArray(body) ? body : [body];
+}
+
 function checked(secrets: Secrets, rawBody: Uint8Array | string): readonly string[] {
   const all: readonly unknown[] = typeof secrets === 'string' ? [secrets] : secrets;
   if (!Array.isArray(all) || all.length === 0 || all.some(isNoSecret))

@@ -3,7 +3,9 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'no
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { signatureProblem, verifySignature } from '../client/verify.ts';
+import { eventsOf, signatureProblem, verifySignature } from '../client/verify.ts';
+
+const openingBracket = 0x5b;
 
 /** A delivery as it arrived. */
 export interface Arrival {
@@ -12,6 +14,8 @@ export interface Arrival {
   /** The exact bytes, uncompressed, which the signature covers. */
   readonly body: Buffer;
   readonly isCompressed: boolean;
+  /** The events of a batch; undefined for a body that is no array. */
+  readonly batch: readonly unknown[] | undefined;
   /** `none`: the request has no signature; `unknown`: the receiver has no secret to verify it with. */
   readonly signature: 'none' | 'unknown' | 'valid' | 'wrong' | 'too-old' | 'too-new';
 }
@@ -75,8 +79,19 @@ async function receive(request: IncomingMessage, sharedSecret?: string): Promise
     headers: request.headers,
     body,
     isCompressed,
+    batch: batchIn(body),
     signature: judge(body, request.headers, sharedSecret),
   };
+}
+
+/** Anybody may send anything to `listen`. */
+function batchIn(body: Buffer): readonly unknown[] | undefined {
+  if (body[0] !== openingBracket) return undefined;
+  try {
+    return eventsOf(body);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A request with both kinds of signature is valid if both are. */

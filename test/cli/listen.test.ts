@@ -91,6 +91,27 @@ test('listen shows a compressed body, and verifies it uncompressed', async (t) =
   });
 });
 
+test('listen shows each event of a batch, and lets some of them fail', async (t) => {
+  const batch = '[{"type":"track"},{"type":"page"}]';
+  const takesAll = await listen(t);
+  const all = await fetch(takesAll.url, { method: 'POST', body: batch });
+  assert.deepEqual([all.status, await all.text()], [200, '']);
+  await eventually(() => {
+    assert.deepEqual(takesAll.stdout().trimEnd().split('\n').slice(1), [
+      '200 / no signature, a batch of 2',
+      '    200 {"type":"track"}',
+      '    200 {"type":"page"}',
+    ]);
+  });
+  const failsAll = await listen(t, '--fail-rate', '1');
+  const none = await fetch(failsAll.url, { method: 'POST', body: batch });
+  assert.equal(none.status, 207);
+  assert.deepEqual(await none.json(), { results: [{ status: 500 }, { status: 500 }] });
+  await eventually(() => {
+    assert.match(failsAll.stdout(), /^207 \/ .* 2\n {4}500 \{"type":"track"\}\n {4}500 /m);
+  });
+});
+
 test('listen --headers prints what came with the body', async (t) => {
   const { url, stdout } = await listen(t, '--headers');
   await post(url, { 'X-Team': 'growth' });

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { signatureProblem, verifySignature, type RequestHeaders } from '../../src/client/verify.ts';
+import {
+  eventsOf,
+  signatureProblem,
+  verifySignature,
+  type RequestHeaders,
+} from '../../src/client/verify.ts';
 import { hmac, hmacKey } from '../../src/delivery/hmac.ts';
 
 const secret = 'teehee';
@@ -48,6 +53,15 @@ test('with several secrets, any of them is right', () => {
   assert.equal(verifySignature(['other', 'another'], body, signature), false);
   assert.throws(() => verifySignature([], body, signature), TypeError);
   assert.throws(() => verifySignature([secret, ''], body, signature), TypeError);
+});
+
+test('the events of a body are those of a batch, or the one', () => {
+  const one = { type: 'track', properties: { tags: ['a'] } };
+  assert.deepEqual(eventsOf(JSON.stringify(one)), [one]);
+  assert.deepEqual(eventsOf(JSON.stringify([one])), [one]);
+  assert.deepEqual(eventsOf(Buffer.from(JSON.stringify([one, 'Käufer']))), [one, 'Käufer']);
+  assert.deepEqual(eventsOf('[]'), []);
+  assert.throws(() => eventsOf('[{'), SyntaxError);
 });
 
 const whsec = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;

@@ -7,6 +7,7 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { freePort } from '../harness/free-ports.ts';
 import { PreparedDestination } from '../../src/delivery/prepared-destination.ts';
 import { buildBody, buildDeleteBody, type Payload } from '../../src/event/body.ts';
@@ -160,6 +161,40 @@ for (const [name, command] of Object.entries(receivers)) {
   });
 }
 
+const batchReceivers = {
+  'batch-receiver.mjs': [process.execPath],
+  'batch_receiver.py': ['python3'],
+  'batch-receiver.go': ['go', 'run'],
+} as const;
+
+for (const [name, command] of Object.entries(batchReceivers)) {
+  if (!isInstalled(command[0])) continue;
+  test(`${name} of docs/receiving.md answers for each event, compressed or not, and for a single one`, async () => {
+    const batch = JSON.stringify([{ type: 'track', userId: 'Käufer' }, { userId: 'u' }]);
+    const headersFor = async (body: string): Promise<Record<string, string>> => ({
+      'x-signature': await signatureByOpenssl(body),
+    });
+    const signed = await headersFor(batch);
+    const results = [{ status: 200 }, { status: 422, error: 'it has no type' }];
+    await withReceiver({ name, command, secret }, async (statusFor, answerTo) => {
+      for (const [body, headers] of [
+        [batch, signed],
+        [gzipSync(batch), { ...signed, 'content-encoding': 'gzip' }],
+      ] as const) {
+        const answer = await answerTo(body, headers);
+        assert.equal(answer.status, 207);
+        assert.deepEqual(await answer.json(), { results });
+      }
+      assert.equal(await statusFor(`${batch} `, signed), 401);
+      for (const [one, status] of [
+        ['{"type":"track"}', 200],
+        ['{"userId":"u"}', 422],
+      ] as const)
+        assert.equal(await statusFor(one, await headersFor(one)), status);
+    });
+  });
+}
+
 /** The receivers that verify by the standard's own library for their language, and where each finds it. */
 const standardReceivers = [
   { name: 'standard-express.mjs', library: undefined },
@@ -241,14 +276,16 @@ interface Run {
   readonly prepare?: (folder: string) => Promise<void>;
 }
 
-type StatusFor = (body: string, headers: Readonly<Record<string, string>>) => Promise<number>;
+type Headers = Readonly<Record<string, string>>;
+type StatusFor = (body: string, headers: Headers) => Promise<number>;
+type AnswerTo = (body: string | Buffer<ArrayBuffer>, headers: Headers) => Promise<Response>;
 
 /** On a new machine, Go builds its own library first. */
 const longestBuildMs = 240_000;
 
 async function withReceiver(
   { name, secret: sharedSecret, command, prepare }: Run,
-  use: (statusFor: StatusFor) => Promise<void>,
+  use: (statusFor: StatusFor, answerTo: AnswerTo) => Promise<void>,
 ): Promise<void> {
   const port = await freePort();
   const folder = await mkdtemp(join(tmpdir(), 'postrider-receiver-'));
@@ -267,21 +304,20 @@ async function withReceiver(
     said += text;
   });
   const exited = once(child, 'exit');
-  const statusFor: StatusFor = async (body, headers) => {
-    const { status } = await fetch(`http://127.0.0.1:${port}/events`, {
+  const answerTo: AnswerTo = (body, headers) =>
+    fetch(`http://127.0.0.1:${port}/events`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
       body,
     });
-    return status;
-  };
+  const statusFor: StatusFor = async (body, headers) => (await answerTo(body, headers)).status;
   try {
     const first = await eventually(
       () => (child.exitCode === null ? statusFor('{}', {}) : undefined),
       longestBuildMs,
     );
     assert.equal(first, 401, said);
-    await use(statusFor);
+    await use(statusFor, answerTo);
   } finally {
     if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
     await exited;

@@ -36,7 +36,7 @@ export function registerListen(program: Command, context: Context): void {
     )
     .option(
       '--fail-rate <share>',
-      'answer this share of requests with 500, for example 0.1',
+      'answer this share of events with 500, for example 0.1',
       share,
       0,
     )
@@ -50,10 +50,12 @@ async function listen(context: Context, options: ListenOptions): Promise<void> {
     port,
     sharedSecret: options.secret,
     answer: (arrival) => {
-      const status = Math.random() < options.failRate ? 500 : options.status;
-      context.print(describe(arrival, status));
+      const answer = answerTo(arrival, options);
+      context.print(describe(arrival, answer));
       if (options.headers === true) context.print(headersOf(arrival));
-      return { status, delayMs: options.delay };
+      const { status, results } = answer;
+      const body = results === undefined ? {} : { body: JSON.stringify({ results }) };
+      return { status, delayMs: options.delay, ...body };
     },
   }).catch((error: unknown) => {
     throw portProblem(error, '--port', port);
@@ -63,10 +65,29 @@ async function listen(context: Context, options: ListenOptions): Promise<void> {
   await receiver.close();
 }
 
-function describe(arrival: Arrival, status: number): string {
-  const path = printable(arrival.path);
-  const encoding = arrival.isCompressed ? ', compressed' : '';
-  return `${String(status)} ${path} ${verdicts[arrival.signature]}${encoding} ${bytesText(arrival.body)}`;
+interface ListenAnswer {
+  readonly status: number;
+  /** One for each event of a batch. */
+  readonly results?: readonly { readonly status: number }[];
+}
+
+/** The events of a batch fail one by one, where the whole of it doesn't. */
+function answerTo({ batch }: Arrival, { status, failRate }: ListenOptions): ListenAnswer {
+  const statusOf = (): number => (Math.random() < failRate ? 500 : status);
+  if (batch === undefined || failRate === 0 || status > 299) return { status: statusOf() };
+  return { status: 207, results: batch.map(() => ({ status: statusOf() })) };
+}
+
+function describe(arrival: Arrival, { status, results }: ListenAnswer): string {
+  const { path, signature, isCompressed, batch, body } = arrival;
+  const encoding = isCompressed ? ', compressed' : '';
+  const head = `${String(status)} ${printable(path)} ${verdicts[signature]}${encoding}`;
+  if (batch === undefined) return `${head} ${bytesText(body)}`;
+  const events = batch.map((event, place) => {
+    const own = results?.[place]?.status ?? status;
+    return `    ${String(own)} ${printable(JSON.stringify(event))}`;
+  });
+  return [`${head}, a batch of ${batch.length}`, ...events].join('\n');
 }
 
 const verdicts: Readonly<Record<Arrival['signature'], string>> = {
