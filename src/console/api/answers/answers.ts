@@ -8,7 +8,7 @@ import { models, named, pageOf } from './shapes.ts';
 const { auditEntry, linkRow, madeLink, redrive, runRow, testAnswer } = actionAnswers;
 const { audience, configuration, freshness, notice, pipeline, session } = deploymentAnswers;
 const { attemptRow, destinationDetail, destinationList, series } = destinationAnswers;
-const { deadLetter, deadLetterCount, foundEvent, rejectedCall, rejectedCount, story } =
+const { deadLetter, deadLetterCount, eventName, foundEvent, rejectedCall, rejectedCount, story } =
   eventAnswers;
 
 /** @internal */
@@ -25,6 +25,7 @@ export const answers = {
   rejectedCounts: pageOf('RejectedCounts', rejectedCount),
   story,
   eventPage: pageOf('EventPage', foundEvent),
+  eventNames: pageOf('EventNames', eventName),
   pipeline,
   audiencePage: pageOf('AudiencePage', audience),
   noticePage: pageOf('NoticePage', notice),

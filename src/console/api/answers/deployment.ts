@@ -16,10 +16,24 @@ const session = named(
         ),
     ),
     role: z.enum(['viewer', 'operator', 'customer']),
-    destination: maybe(z.string().describe('Of a customer: the only one that may be seen.')),
+    destination: maybe(
+      z.string().describe('Of a customer with a link to one destination: the only one to be seen.'),
+    ),
+    customer: maybe(
+      z.string().describe('Of a customer with a link to all their destinations: whose these are.'),
+    ),
     until: maybe(time.describe('Of a customer: when the link ends.')),
     bodies: z.boolean().describe('Whether bodies of events may be seen.'),
-    csrf: z.string().describe('To be sent with every POST, as the header x-csrf-token.'),
+    manage: maybe(
+      z
+        .literal(true)
+        .describe(
+          'Requests under /manage/ are passed on to the API, which decides by itself what it does for them.',
+        ),
+    ),
+    csrf: z
+      .string()
+      .describe('To be sent with whatever changes something, as the header x-csrf-token.'),
     isOpen: z.boolean().describe('Nobody has to log in: it listens on loopback only.'),
     version: maybe(z.string().describe('The release that runs. Customers are not told.')),
   }),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { eventTypes } from '../../../event/call.ts';
 import { endsAgain } from '../../../event/sent-again.ts';
 import type { Answer } from '../../../http-api/answers.ts';
 import { outcomes } from '../choices.ts';
@@ -152,6 +153,23 @@ const foundEvent = named(
   }),
 );
 
+const eventName = named(
+  'EventName',
+  z.object({
+    type: z.enum(eventTypes),
+    name: maybe(z.string().describe('Of a track call its event; absent for a type without names.')),
+    description: maybe(z.string().describe('From CONSOLE_EVENTS_FILE.')),
+    example: maybe(
+      z.looseObject({}).describe('A call of it as CONSOLE_EVENTS_FILE has it: no real event.'),
+    ),
+    seen: maybe(
+      z
+        .object({ at: time, messageId: z.string(), destination: z.string() })
+        .describe('The last one that came to a destination which the session may see.'),
+    ),
+  }),
+);
+
 /** @internal */
 export const eventAnswers = {
   deadLetter,
@@ -160,6 +178,7 @@ export const eventAnswers = {
   rejectedCount,
   story,
   foundEvent,
+  eventName,
 };
 type Answers = typeof eventAnswers;
 
@@ -171,4 +190,6 @@ export type RejectedCount = Answer<Answers['rejectedCount']>;
 /** An event from its receipt to its end, as `postrider explain` tells it. */
 export type Story = Answer<Answers['story']>;
 export type DestinationStory = Story['destinations'][number];
+/** A kind of event that a destination can choose. */
+export type EventName = Answer<Answers['eventName']>;
 export type FoundEvent = Answer<Answers['foundEvent']>;
