@@ -1,42 +1,33 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { gzipSync } from 'node:zlib';
 import { escapeHtml } from './access/page-html.ts';
-
-/** A file of the console's pages. */
-export interface PageFile {
-  /** `index.html`, or below `assets/` with a hash of its content in its name: kept by browsers for ever. */
-  readonly path: string;
-  readonly contentType: string;
-  readonly content: Buffer;
-  readonly gzip: Buffer;
-}
+import type { Brand } from './brand/brand.ts';
+import { contentTypes, pageFile, type PageFile } from './page-file.ts';
 
 const webDir: string = path.join(import.meta.dirname, 'web');
 /** Beside the compiled file, where the image's build has put them. */
 const builtDir: string = path.join(import.meta.dirname, 'pages');
 
-const contentTypes: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.svg': 'image/svg+xml',
-};
-
-/**
- * The pages as the image's build left them, or bundled now from the sources, in a fraction of a second.
- * @param brand the name that they bear
- */
-export async function loadPages(brand: string): Promise<readonly PageFile[]> {
+/** The pages as the image's build left them, or bundled now from the sources, in a fraction of a second; and the brand's files. */
+export async function loadPages(brand: Brand): Promise<readonly PageFile[]> {
   const files = await readPages();
-  return files.map((file) => (file.path === 'index.html' ? branded(file, brand) : file));
+  const pages = files.map((file) => (file.path === 'index.html' ? branded(file, brand) : file));
+  return [...pages, ...brand.files];
 }
 
-/** The pages read the name from their title. */
-function branded({ path: name, content }: PageFile, brand: string): PageFile {
-  const title = `<title>${escapeHtml(brand)}</title>`;
-  const html = content.toString().replace(/<title>.*<\/title>/, () => title);
+/** The pages read the name from their title, and the rest from their head. */
+function branded({ path: name, content }: PageFile, brand: Brand): PageFile {
+  const { logo, accent, backUrl } = brand;
+  const meta = (what: string, value: string | undefined): string =>
+    value === undefined ? '' : `<meta name="postrider-${what}" content="${escapeHtml(value)}" />`;
+  const sheet =
+    accent === undefined ? '' : `<link rel="stylesheet" href="${escapeHtml(accent)}" />`;
+  const head = `${meta('logo', logo)}${meta('back', backUrl)}${sheet}</head>`;
+  const html = content
+    .toString()
+    .replace(/<title>.*<\/title>/, () => `<title>${escapeHtml(brand.name)}</title>`)
+    .replace('</head>', () => head);
   return pageFile(name, Buffer.from(html));
 }
 
@@ -80,11 +71,6 @@ async function bundlePages(): Promise<readonly PageFile[]> {
     .replace('STYLE', urlOf('main', '.css'))
     .replace('ICON', urlOf('icon', '.svg'));
   return [pageFile('index.html', Buffer.from(html)), ...assets];
-}
-
-function pageFile(name: string, content: Buffer): PageFile {
-  const contentType = contentTypes[path.extname(name)] ?? 'application/octet-stream';
-  return { path: name, contentType, content, gzip: gzipSync(content, { level: 9 }) };
 }
 
 /** For the image: `node src/console/build-pages.ts dist/console/pages` */

@@ -17,15 +17,19 @@ import { addActions } from './actions/routes.ts';
 import { addLinkActions } from './actions/links.ts';
 import { addRunRoutes } from './actions/run-routes.ts';
 import { Runs } from './actions/runs.ts';
+import { followCatalog, type EventCatalog } from './api/event-catalog.ts';
 import { datedAt, sourceTimesOf } from './api/freshness.ts';
 import type { RouteDeps } from './api/routes/route.ts';
 import { addDeploymentRoutes } from './api/routes/deployment.ts';
 import { addDestinationRoutes } from './api/routes/destinations.ts';
 import { addEventRoutes } from './api/routes/events.ts';
 import { addLetterRoutes } from './api/routes/letters.ts';
+import { readBrand, type BrandSettings } from './brand/brand.ts';
 import { loadPages } from './build-pages.ts';
 import { createConsoleServer } from './api/server.ts';
 import { usualBounds, type Bounds } from './index/bounds.ts';
+import { ApiClient } from './manage/api-client.ts';
+import { addPassOn } from './manage/pass-on.ts';
 import { startIndex } from './index/index.ts';
 import { followLiveState } from './index/live-state.ts';
 import { ConsoleMetrics } from './metrics.ts';
@@ -36,7 +40,12 @@ export interface ConsoleDeps {
   readonly log: Logger;
   readonly clock: Clock;
   readonly metrics: MetricsRegistry;
-  readonly access: AccessSettings;
+  readonly access: Omit<AccessSettings, 'passesOn' | 'brand'>;
+  readonly brand: BrandSettings;
+  /** The origin of the API, which changes destinations; undefined: nothing is changed by the console. */
+  readonly apiUrl: string | undefined;
+  /** The file with the kinds of events that customers may choose from; undefined: what came to them alone. */
+  readonly eventsFile: string | undefined;
   /** Networks whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
   /** 0: any free one. */
@@ -67,22 +76,35 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   const log = deps.log.child({ role: 'console' });
   const metrics = new ConsoleMetrics(deps.metrics);
   const identityOf: IdentityOf = (id) => live.identityOf(id);
-  const access = createAccess(deps.access, {
-    log,
-    clock,
-    identityOf,
-    audit: {
-      get links() {
-        return audit.links;
-      },
-      tell: (entry) => {
-        audit.tell(entry);
-      },
-      tellSeldom: (entry) => {
-        audit.tellSeldom(entry);
+  const brand = readBrand(deps.brand, log);
+  const client =
+    deps.apiUrl === undefined
+      ? undefined
+      : new ApiClient(deps.apiUrl, (outcome) => {
+          metrics.asked(outcome);
+        });
+  const access = createAccess(
+    { ...deps.access, brand, passesOn: client !== undefined },
+    {
+      log,
+      clock,
+      identityOf,
+      customerLinks: { get: () => undefined, byToken: () => undefined },
+      audit: {
+        get links() {
+          return audit.links;
+        },
+        tell: (entry) => {
+          audit.tell(entry);
+        },
+        tellSeldom: (entry) => {
+          audit.tellSeldom(entry);
+        },
       },
     },
-  });
+  );
+  const { eventsFile } = deps;
+  const catalog = eventsFile === undefined ? undefined : followCatalog(eventsFile, log);
   warnOfProxies(deps, log);
   const shared = { kafka, topology, log, clock };
   const live = await followLiveState(shared);
@@ -106,15 +128,18 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   const stop = async (graceMs: number): Promise<void> => {
     await server.close();
     await waitAtMost(graceMs, runs.stop());
-    await Promise.all([index.stop(), live.stop(), audit.stop()]);
+    await Promise.all([index.stop(), live.stop(), audit.stop(), client?.stop()]);
   };
   const server = await createConsoleServer({
     access,
     trustedProxies: deps.trustedProxies,
     log,
-    pages: await loadPages(deps.access.brand),
+    pages: await loadPages(brand),
+    frameAncestors: deps.access.frameAncestors,
+    destinationsOf: (customer) => live.destinationsOf(customer),
     routes: (api) => {
-      const parts = { index, live, audit, kafka, topology, clock, explain };
+      const offered = (): EventCatalog => catalog?.current() ?? [];
+      const parts = { index, live, audit, kafka, topology, clock, explain, catalog: offered };
       addDestinationRoutes(api, parts);
       addLetterRoutes(api, parts);
       addEventRoutes(api, parts);
@@ -122,6 +147,8 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
       addActions(api, { operations: createOperations(services, sendTest), runs, audit });
       addRunRoutes(api, { index, audit, runs, clock });
       addLinkActions(api, { audit, clock, identityOf });
+      if (client !== undefined)
+        addPassOn(api, { client, credentialOf: (request) => access.credentialOf(request) });
     },
     dated: () => datedAt(sourceTimesOf({ live, index }), clock.now()),
     onFailure: (error) => {

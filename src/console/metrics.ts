@@ -6,6 +6,7 @@ import {
   exposeTally,
   type MetricsRegistry,
 } from '../ops/metrics.ts';
+import { apiOutcomes, type ApiOutcome } from './manage/api-client.ts';
 
 const indexedKinds = ['attempt', 'dead-letter', 'rejected-call'] as const;
 export type IndexedKind = (typeof indexedKinds)[number];
@@ -27,6 +28,7 @@ export class ConsoleMetrics {
   readonly #indexed = new Map<IndexedKind, number>();
   readonly #requests = new Map<(typeof requestOutcomes)[number], number>();
   readonly #requestSeconds: Histogram;
+  readonly #asked = new Map<ApiOutcome, number>();
   #remade = 0;
   #figures: () => IndexFigures = () => ({ isCaughtUp: false, bytes: 0 });
 
@@ -65,6 +67,14 @@ export class ConsoleMetrics {
       requestOutcomes,
       () => this.#requests,
     );
+    exposeTally(
+      registry,
+      'postrider_console_api_requests_total',
+      'Requests passed on to the API: answered, unreachable (nothing was sent), or unanswered (it may have done it or not).',
+      'outcome',
+      apiOutcomes,
+      () => this.#asked,
+    );
     this.#requestSeconds = new Histogram({
       name: 'postrider_console_request_seconds',
       help: 'Time from the headers of an API request to its answer.',
@@ -83,6 +93,11 @@ export class ConsoleMetrics {
 
   remade(): void {
     this.#remade += 1;
+  }
+
+  /** A request was passed on to the API. */
+  asked(outcome: ApiOutcome): void {
+    add(this.#asked, outcome);
   }
 
   answered(status: number, seconds: number): void {

@@ -170,6 +170,17 @@ const groups: readonly Group[] = [
         'Public address of the console, without a path. If it begins with `https:`, cookies are sent over HTTPS only.',
       consoleBrandName:
         "The name at the top of the console's pages and in the titles of their windows, which customers see too.",
+      consoleAccentColor:
+        'Color of links and buttons. Where text in it has a contrast below 4.5, it becomes darker on light pages or lighter on dark ones, and the log says so.',
+      consoleLogoFile:
+        'The logo beside that name: an SVG or PNG file of up to 256 KB, shown 32 pixels high.',
+      consoleBackUrl: "The address of your application that customers' pages link back to.",
+      consoleFrameAncestors:
+        "Origins of pages that may show customers' pages in a frame. Needs a `CONSOLE_URL` with `https:`. Staff's pages are in no frame.",
+      consoleEventsFile:
+        'The kinds of events that customers may choose from: a YAML list of `type` (`track` by default), `name`, `description` and `example`, a call. The file is read again when it changes. Kinds that came to destinations of theirs are offered in any case.',
+      consoleApiUrl:
+        'Address of `postrider api`, which requests of customers and operators who change destinations are passed on to. If it is not set, the console changes none.',
       consoleTrustedProxies:
         'Networks of proxies whose `X-Forwarded-For` header is believed. Wrong tokens and connections are counted by sender. Set it if a proxy is in front of the console.',
       consoleSessionKey:

@@ -233,6 +233,16 @@ function registryTlsProblems(settings: Settings): string[] {
 
 /** Problems of log-in by OpenID Connect, which is set as a whole or not at all. */
 function consoleProblems(settings: Settings): string[] {
+  return [...framingProblems(settings), ...oidcProblems(settings)];
+}
+
+/** In a frame of another site, browsers send cookies only that were set by https. */
+function framingProblems({ consoleFrameAncestors, consoleUrl }: Settings): string[] {
+  if (consoleFrameAncestors.length === 0 || consoleUrl?.startsWith('https:') === true) return [];
+  return ['CONSOLE_FRAME_ANCESTORS is set; allowed with a CONSOLE_URL that begins with https:'];
+}
+
+function oidcProblems(settings: Settings): string[] {
   const { consoleOidcIssuer, consoleOidcClientId, consoleOidcClientSecret } = settings;
   const parts = [consoleOidcIssuer, consoleOidcClientId, consoleOidcClientSecret];
   if (parts.every((part) => part === undefined)) return [];

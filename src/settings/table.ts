@@ -5,6 +5,7 @@ import { logFormats, logLevels } from '../ops/log.ts';
 import { parseRate } from '../resources/schema/texts.ts';
 import {
   boolean,
+  frameAncestor,
   hostPort,
   issuerUrl,
   key,
@@ -59,6 +60,15 @@ export interface Settings {
   /** Its public origin. */
   readonly consoleUrl: string | undefined;
   readonly consoleBrandName: string;
+  /** `#rrggbb` */
+  readonly consoleAccentColor: string | undefined;
+  readonly consoleLogoFile: string | undefined;
+  readonly consoleBackUrl: string | undefined;
+  /** Origins whose pages may show a customer's pages in a frame. */
+  readonly consoleFrameAncestors: readonly string[];
+  readonly consoleEventsFile: string | undefined;
+  /** The API's origin. */
+  readonly consoleApiUrl: string | undefined;
   readonly consoleTrustedProxies: readonly string[];
   /** Undefined: one of each process. */
   readonly consoleSessionKey: Buffer | undefined;
@@ -208,6 +218,31 @@ export const settingsTable: Table = {
     allowed: 'up to 60 characters in one line',
     parse: matching(/^(?!\s)[^\p{C}]{1,60}(?<!\s)$/u),
   },
+  consoleAccentColor: {
+    name: 'CONSOLE_ACCENT_COLOR',
+    fallback: undefined,
+    allowed: 'a color such as #1f4fd8',
+    parse: matching(/^#[\da-f]{6}$/i),
+  },
+  consoleLogoFile: optional('CONSOLE_LOGO_FILE', 'a path', text),
+  consoleBackUrl: optional(
+    'CONSOLE_BACK_URL',
+    'an https URL without a password, on loopback also http',
+    issuerUrl,
+  ),
+  consoleFrameAncestors: {
+    name: 'CONSOLE_FRAME_ANCESTORS',
+    fallback: [],
+    allowed:
+      'origins such as https://app.shop.example or https://*.shop.example, separated by commas',
+    parse: list(frameAncestor),
+  },
+  consoleEventsFile: optional('CONSOLE_EVENTS_FILE', 'a path', text),
+  consoleApiUrl: optional(
+    'CONSOLE_API_URL',
+    'an http(s) URL without a path, e.g. http://postrider-api:8082',
+    webOrigin,
+  ),
   consoleTrustedProxies: {
     name: 'CONSOLE_TRUSTED_PROXIES',
     fallback: [],

@@ -78,6 +78,11 @@ export function origin(given: string): string | undefined {
   return given === '*' || isOrigin ? given : undefined;
 }
 
+/** An origin as in `origin`, but not all of them: a page in anybody's frame can be clicked on unseen. */
+export function frameAncestor(given: string): string | undefined {
+  return given === '*' ? undefined : origin(given) && issuerUrl(given);
+}
+
 /** Shown in logs, so without a password. */
 export function webUrl(given: string): string | undefined {
   const url = URL.parse(given);

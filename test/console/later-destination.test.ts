@@ -9,6 +9,7 @@ import type { Session } from '../../src/console/api/answers/deployment.ts';
 import type { DestinationDetail, Series } from '../../src/console/api/answers/destinations.ts';
 import type { DeadLetter, Story } from '../../src/console/api/answers/events.ts';
 import { models, type Page } from '../../src/console/api/answers/shapes.ts';
+import { askingBy } from '../../src/console/access/may-ask.ts';
 import { addDestinationRoutes } from '../../src/console/api/routes/destinations.ts';
 import { addEventRoutes } from '../../src/console/api/routes/events.ts';
 import { addLetterRoutes } from '../../src/console/api/routes/letters.ts';
@@ -108,8 +109,10 @@ async function askAs(
   api.setSerializerCompiler(() => (data) => JSON.stringify(data));
   for (const schema of models.schemas()) api.addSchema(schema);
   api.decorateRequest('session', null);
+  api.decorateRequest('asking', null);
   api.addHook('onRequest', (request, _reply, done) => {
     request.session = { csrf: '', isOpen: false, ...who };
+    request.asking = askingBy(request.session, () => new Set());
     done();
   });
   addDestinationRoutes(api, deps);

@@ -1,16 +1,25 @@
-import type { AccessSettings } from '../../console/access/access.ts';
+import type { ConsoleDeps } from '../../console/console.ts';
 import type { OidcSettings } from '../../console/access/identity-provider.ts';
 import type { Settings } from '../../settings/table.ts';
 
 /** The people who may use the console, according to the settings. */
-export function consoleAccess(settings: Settings): AccessSettings {
+export function consoleAccess(settings: Settings): ConsoleDeps['access'] {
   return {
     host: settings.consoleHost,
     url: settings.consoleUrl,
-    brand: settings.consoleBrandName,
     sessionKey: settings.consoleSessionKey,
     tokensFile: settings.consoleTokensFile,
     oidc: oidcSettings(settings),
+    frameAncestors: settings.consoleFrameAncestors,
+  };
+}
+
+export function consoleBrand(settings: Settings): ConsoleDeps['brand'] {
+  return {
+    name: settings.consoleBrandName,
+    accentColor: settings.consoleAccentColor,
+    logoFile: settings.consoleLogoFile,
+    backUrl: settings.consoleBackUrl,
   };
 }
 

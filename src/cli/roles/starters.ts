@@ -90,7 +90,7 @@ export async function startDeliveryRole({ settings }: Context, parts: SharedPart
 
 export async function startConsoleRole(context: Context, parts: SharedParts): Promise<Console> {
   const { startConsole } = await import('../../console/console.ts');
-  const { consoleAccess } = await import('../console/access.ts');
+  const { consoleAccess, consoleBrand } = await import('../console/access.ts');
   const { testFromConsole } = await import('../console/send-test.ts');
   const { serviceAccess } = await import('../letters/letters.ts');
   const { consoleExplain } = await import('../console/explain.ts');
@@ -100,6 +100,9 @@ export async function startConsoleRole(context: Context, parts: SharedParts): Pr
     port: settings.consolePort,
     dataDir: settings.consoleDataDir ?? usualConsoleDir,
     access: consoleAccess(settings),
+    brand: consoleBrand(settings),
+    apiUrl: settings.consoleApiUrl,
+    eventsFile: settings.consoleEventsFile,
     trustedProxies: settings.consoleTrustedProxies,
     explain: await consoleExplain(context, parts.common.topology),
     services: await serviceAccess(context),

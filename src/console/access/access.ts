@@ -11,12 +11,13 @@ import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Audit } from '../actions/audit.ts';
 import type { Session } from '../api/answers/deployment.ts';
-import { isGone, type IdentityOf } from './customer-link.ts';
+import type { Brand } from '../brand/brand.ts';
+import { isGone, type IdentityOf, type LinksToCustomers } from './customer-link.ts';
 import type { OidcSettings } from './identity-provider.ts';
 import { addLinkRoute, addLogInRoutes, addOidcRoutes } from './log-in-routes.ts';
 import { entrancePages } from './page-html.ts';
 import { Veil } from './seen-by.ts';
-import { isMeant, SessionCookies, Sessions, type Claims } from './sessions.ts';
+import { isMeant, SessionCookies, Sessions, type Claims, type HeldSession } from './sessions.ts';
 import { keyFor } from './signed.ts';
 import { MarkedTokens } from './tokens.ts';
 
@@ -26,13 +27,17 @@ export interface AccessSettings {
   readonly host: string;
   /** Its public origin. */
   readonly url: string | undefined;
-  /** The name that pages bear. */
-  readonly brand: string;
+  /** The name, the logo and the accent of pages. */
+  readonly brand: Brand;
   /** Undefined: one of this process alone, so a start ends all sessions. */
   readonly sessionKey: Buffer | undefined;
   readonly tokensFile: string | undefined;
   /** Needs `url`, where the provider sends people back to. */
   readonly oidc: OidcSettings | undefined;
+  /** True if there is an API, which requests of those who may change destinations are passed on to. */
+  readonly passesOn: boolean;
+  /** Origins whose pages may show a customer's pages in a frame. */
+  readonly frameAncestors: readonly string[];
 }
 
 /** Decides who may use the console. Every request is checked here. */
@@ -46,6 +51,8 @@ export interface Access {
    * @throws ProblemError 429 for an address that has guessed too often
    */
   sessionOf(request: FastifyRequest): Session | undefined;
+  /** The credential to ask the API with for a request whose session has `manage`; undefined: nobody logs in. */
+  credentialOf(request: FastifyRequest): string | undefined;
   /** By the header `Host`: whether the request was meant for this console. */
   allowsHost(host: string | undefined): boolean;
   /** True for a request to change something that a page of this console, or a program, sends on purpose. */
@@ -60,6 +67,7 @@ export interface LogInDeps {
   readonly log: Logger;
   readonly clock: Clock;
   readonly identityOf: IdentityOf;
+  readonly customerLinks: LinksToCustomers;
   readonly audit: Pick<Audit, 'tell' | 'tellSeldom' | 'links'>;
 }
 
@@ -67,7 +75,7 @@ export interface LogInDeps {
 export function createAccess(settings: AccessSettings, deps: LogInDeps): Access {
   const { host, tokensFile, oidc } = settings;
   if (tokensFile !== undefined || oidc !== undefined) return new LogInAccess(settings, deps);
-  if (isLoopback(host)) return openAccess();
+  if (isLoopback(host)) return openAccess(settings);
   throw new PostriderError(
     'setting-invalid',
     `CONSOLE_HOST is ${host}, which other machines can reach, and log-in is off: set CONSOLE_OIDC_ISSUER or CONSOLE_TOKENS_FILE, or leave CONSOLE_HOST at 127.0.0.1`,
@@ -86,11 +94,12 @@ const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[
  * of somebody else's domain that resolves to 127.0.0.1 (DNS rebinding) would reach it too; and because any
  * page can send a POST here, there is a CSRF token all the same.
  */
-export function openAccess(): Access {
+export function openAccess({ passesOn }: Pick<AccessSettings, 'passesOn'>): Access {
   const session: Session = {
     user: 'local',
     role: 'operator',
     bodies: true,
+    ...(passesOn ? { manage: true } : {}),
     csrf: randomBytes(32).toString('base64url'),
     isOpen: true,
   };
@@ -98,6 +107,7 @@ export function openAccess(): Access {
     isOpen: true,
     veil: new Veil(randomBytes(32)),
     sessionOf: () => session,
+    credentialOf: () => undefined,
     allowsHost: (host) => {
       const name = /^(\[[0-9a-f:.]+\]|[^:]+)(?::\d{1,5})?$/i.exec(host ?? '')?.[1];
       return name !== undefined && loopbackNames.has(name.toLowerCase());
@@ -137,7 +147,11 @@ class LogInAccess implements Access {
       );
     this.#key = sessionKey ?? randomBytes(32);
     this.veil = new Veil(keyFor(this.#key, 'place'));
-    this.#cookies = new SessionCookies(new Sessions(this.#key, clock), clock, isSecure);
+    const isFramed = settings.frameAncestors.length > 0;
+    this.#cookies = new SessionCookies(new Sessions(this.#key, clock), clock, {
+      isSecure,
+      isFramed,
+    });
     if (tokensFile !== undefined)
       this.#tokens = new MarkedTokens(tokensFile, { key: this.#key, clock, log });
   }
@@ -147,17 +161,19 @@ class LogInAccess implements Access {
     if (token !== undefined) {
       const known = this.#tokens?.whose(token, clientAddress(request));
       if (known === undefined) return undefined;
-      return { user: known.name, role: known.role, bodies: true, csrf: '', isOpen: false };
+      const { name: user, role } = known;
+      return this.#staffSession({ user, role, credential: token }, '');
     }
     const claims = this.#cookies.of(request);
     if (claims === undefined) return undefined;
-    const { user, subject } = claims;
     const csrf = this.#cookies.sessions.csrfOf(claims);
     if (claims.role === 'customer') return this.#customerSession(claims, csrf);
     const role = this.#roleNow(claims);
-    if (role === undefined) return undefined;
-    const session: Session = { user, role, bodies: true, csrf, isOpen: false };
-    return subject === undefined ? session : { ...session, subject };
+    return role === undefined ? undefined : this.#staffSession({ ...claims, role }, csrf);
+  }
+
+  credentialOf(request: FastifyRequest): string | undefined {
+    return bearerToken(request.headers) ?? this.#cookies.of(request)?.credential;
   }
 
   /** A log-out of before this console was started, or of another one. */
@@ -181,9 +197,9 @@ class LogInAccess implements Access {
 
   async addRoutes(server: FastifyInstance): Promise<void> {
     await server.register(fastifyCookie);
-    const { url, oidc, brand } = this.#settings;
+    const { url, oidc, brand, passesOn } = this.#settings;
     const pages = entrancePages(brand);
-    const shared = { ...this.#deps, cookies: this.#cookies, consoleOrigin: url, pages };
+    const shared = { ...this.#deps, cookies: this.#cookies, consoleOrigin: url, pages, passesOn };
     const provider = oidc === undefined ? undefined : new URL(oidc.issuer).host;
     await addLogInRoutes(server, { ...shared, tokens: this.#tokens, provider });
     if (oidc !== undefined && url !== undefined)
@@ -197,20 +213,39 @@ class LogInAccess implements Access {
     return this.#settings.oidc === undefined ? undefined : role;
   }
 
-  /** Undefined: the link was revoked or has expired, or the destination that it shows was deleted. */
-  #customerSession({ link: id }: Claims, csrf: string): Session | undefined {
-    const { audit, clock, identityOf } = this.#deps;
-    const link = id === undefined ? undefined : audit.links.get(id, clock.now());
-    if (link === undefined || isGone(link, identityOf)) return undefined;
-    const { destination, bodies, untilMs } = link;
-    const subject = `link ${link.id}`;
+  #staffSession(
+    { user, subject, role, credential }: Omit<HeldSession, 'id' | 'untilMs'>,
+    csrf: string,
+  ): Session {
+    const { passesOn } = this.#settings;
+    const mayManage = passesOn && role === 'operator' && credential !== undefined;
     return {
-      user: destination,
-      subject,
+      user,
+      ...(subject === undefined ? {} : { subject }),
+      role,
+      bodies: true,
+      ...(mayManage ? { manage: true } : {}),
+      csrf,
+      isOpen: false,
+    };
+  }
+
+  /** Undefined: the link was revoked or has expired, or the one destination that it shows was deleted. */
+  #customerSession({ link: id, credential }: HeldSession, csrf: string): Session | undefined {
+    const { audit, clock, identityOf, customerLinks } = this.#deps;
+    if (id === undefined) return undefined;
+    const all = customerLinks.get(id, clock.now());
+    const link = all ?? audit.links.get(id, clock.now());
+    if (link === undefined || ('destination' in link && isGone(link, identityOf))) return undefined;
+    const mayManage = this.#settings.passesOn && all?.manage === true && credential !== undefined;
+    return {
+      user: 'customer' in link ? link.customer : link.destination,
+      subject: `link ${link.id}`,
       role: 'customer',
-      destination,
-      until: new Date(untilMs).toISOString(),
-      bodies,
+      ...('customer' in link ? { customer: link.customer } : { destination: link.destination }),
+      until: new Date(link.untilMs).toISOString(),
+      bodies: link.bodies,
+      ...(mayManage ? { manage: true } : {}),
       csrf,
       isOpen: false,
     };

@@ -24,6 +24,22 @@ export const linkPath = '/l/';
 /** The pages that it leads to, behind its id; `navigation.ts` of the pages knows it too. */
 export const customerPath = '/c/';
 
+/** A link to all destinations of a customer, of which the topic `links` has a record. */
+export interface LinkToCustomer {
+  readonly id: string;
+  readonly customer: string;
+  /** True if destinations can be changed by it. */
+  readonly manage: boolean;
+  readonly bodies: boolean;
+  readonly untilMs: number;
+}
+
+/** Finds the links that were neither revoked nor have expired. */
+export interface LinksToCustomers {
+  get(id: string, nowMs: number): LinkToCustomer | undefined;
+  byToken(token: string, nowMs: number): LinkToCustomer | undefined;
+}
+
 /** A link's destination, its end, and the permission to see bodies. */
 export type CustomerLink = Omit<RecordedLink, 'id' | 'sha256'>;
 

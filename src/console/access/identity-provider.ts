@@ -102,7 +102,7 @@ export class IdentityProvider {
    * @param query of the callback, with its question mark
    * @throws LogInError
    */
-  async finish(query: string, underWay: LogInUnderWay): Promise<IdentityClaims> {
+  async finish(query: string, underWay: LogInUnderWay): Promise<LoggedInPerson> {
     const configuration = await this.#configuration();
     try {
       const tokens = await authorizationCodeGrant(
@@ -116,10 +116,12 @@ export class IdentityProvider {
       );
       const claims = tokens.claims();
       if (claims === undefined) throw new Error('the answer holds no ID token');
+      const idToken = tokens.id_token ?? '';
       const isKnown = claimValues(claims, this.#settings.roleClaim).length > 0;
-      if (isKnown || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
+      if (isKnown || configuration.serverMetadata().userinfo_endpoint === undefined)
+        return { claims, idToken };
       const more = await fetchUserInfo(configuration, tokens.access_token, claims.sub);
-      return { ...more, ...claims };
+      return { claims: { ...more, ...claims }, idToken };
     } catch (error) {
       throw this.#failure(error);
     }
@@ -201,6 +203,12 @@ function reasonOf(error: unknown): string {
 
 /** The claims that the identity provider makes about a person. */
 type IdentityClaims = Readonly<Record<string, unknown>>;
+
+interface LoggedInPerson {
+  readonly claims: IdentityClaims;
+  /** The text that the provider has signed: it proves to the API who asks. */
+  readonly idToken: string;
+}
 
 /** The claim, and its values, that give each role. */
 interface RoleRules {

@@ -6,7 +6,13 @@ import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import { ProblemError } from '../../http-api/problem.ts';
 import type { Audit } from '../actions/audit.ts';
-import { customerPath, isGone, linkPath, type IdentityOf } from './customer-link.ts';
+import {
+  customerPath,
+  isGone,
+  linkPath,
+  type IdentityOf,
+  type LinksToCustomers,
+} from './customer-link.ts';
 import {
   IdentityProvider,
   LogInError,
@@ -29,6 +35,8 @@ interface Entrance {
   /** The public one. */
   readonly consoleOrigin: string | undefined;
   readonly pages: EntrancePages;
+  /** True if sessions have to carry what the API is asked with. */
+  readonly passesOn: boolean;
 }
 
 interface LogInRoutesDeps extends Entrance {
@@ -45,7 +53,7 @@ const fromElsewhere =
 /** The page to log in, its form for tokens, and the way out. */
 export async function addLogInRoutes(
   server: FastifyInstance,
-  { cookies, log, audit, consoleOrigin, pages, tokens, provider }: LogInRoutesDeps,
+  { cookies, log, audit, consoleOrigin, pages, passesOn, tokens, provider }: LogInRoutesDeps,
 ): Promise<void> {
   const page = (next: string, problem?: string): string =>
     pages.logIn({ provider, hasTokens: tokens !== undefined }, next, problem);
@@ -76,7 +84,8 @@ export async function addLogInRoutes(
         const { name, role } = known;
         log.info({ user: name, role, address }, 'logged in to the console');
         audit.tell({ user: name, action: 'log-in', detail: `as ${role}, with a token` });
-        cookies.begin(reply, { user: name, role, token: tokens.markOf(known) });
+        const who = { user: name, role, token: tokens.markOf(known) };
+        cookies.begin(reply, who, passesOn ? given : undefined);
         return reply.redirect(to, 303);
       } catch (error) {
         if (!(error instanceof ProblemError)) throw error;
@@ -138,7 +147,7 @@ const underWayMs = 10 * 60_000;
 
 /** The way to the identity provider, and back. */
 export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): void {
-  const { cookies, log, audit, clock, oidc, consoleUrl, pages } = deps;
+  const { cookies, log, audit, clock, oidc, consoleUrl, pages, passesOn } = deps;
   const key = keyFor(deps.key, 'log-in');
   const { roles } = oidc;
   const callback = new URL(callbackPath, consoleUrl).href;
@@ -202,7 +211,7 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
     reply.clearCookie(cookieName(underWay.state), attributes);
     try {
       const query = request.url.slice(request.url.indexOf('?'));
-      const claims = await provider.finish(query, underWay);
+      const { claims, idToken } = await provider.finish(query, underWay);
       const role = roleOf(claims, roles);
       const user = personName(claims);
       const subject = `${oidc.issuer} ${String(claims['sub'])}`;
@@ -222,7 +231,7 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
       }
       log.info({ ...who, role }, 'logged in to the console');
       audit.tell({ ...whoIs(who), action: 'log-in', detail: `as ${role}` });
-      cookies.begin(reply, { user, subject, role });
+      cookies.begin(reply, { user, subject, role }, passesOn ? idToken : undefined);
       return await sendPage(reply, 200, pages.goOn(underWay.next));
     } catch (error) {
       return refuse(reply, error);
@@ -234,16 +243,29 @@ interface LinkRouteDeps extends Entrance {
   readonly clock: Clock;
   readonly audit: Pick<Audit, 'tellSeldom' | 'tell' | 'links'>;
   readonly identityOf: IdentityOf;
+  readonly customerLinks: LinksToCustomers;
 }
 
-/** Opening a customer's link begins a session that sees one destination. */
+/** Opening a customer's link begins a session that sees one destination, or all of a customer's. */
 export function addLinkRoute(
   server: FastifyInstance,
-  { cookies, log, clock, identityOf, audit, pages }: LinkRouteDeps,
+  { cookies, log, clock, identityOf, audit, customerLinks, pages, passesOn }: LinkRouteDeps,
 ): void {
+  const opened = "a customer's link to the console was opened";
   // Not `:token`: parameters have a length.
   server.get<{ Params: { readonly '*': string } }>(`${linkPath}*`, (request, reply) => {
-    const link = audit.links.byToken(request.params['*'], clock.now());
+    const token = request.params['*'];
+    const all = customerLinks.byToken(token, clock.now());
+    if (all !== undefined) {
+      const { id, customer, manage } = all;
+      log.info({ customer, link: id, address: clientAddress(request) }, opened);
+      const detail = `of customer ${customer}`;
+      audit.tellSeldom({ user: `link ${id}`, action: 'open-link', detail });
+      const credential = passesOn && manage ? token : undefined;
+      cookies.beginBy(all, customer, request, reply, credential);
+      return sendPage(reply, 200, pages.goOn(`${customerPath}${id}`));
+    }
+    const link = audit.links.byToken(token, clock.now());
     if (link === undefined) {
       const sentence =
         'This link has expired, was revoked, or is incomplete. Ask the sender for a new one.';
@@ -255,12 +277,9 @@ export function addLinkRoute(
       return sendPage(reply, 403, pages.refusal(sentence, false));
     }
     const { id, destination } = link;
-    log.info(
-      { destination, link: id, address: clientAddress(request) },
-      "a customer's link to the console was opened",
-    );
+    log.info({ destination, link: id, address: clientAddress(request) }, opened);
     audit.tellSeldom({ user: `link ${id}`, action: 'open-link', destination });
-    cookies.beginBy(link, request, reply);
+    cookies.beginBy(link, destination, request, reply);
     return sendPage(reply, 200, pages.goOn(`${customerPath}${id}`));
   });
 }

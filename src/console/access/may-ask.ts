@@ -1,17 +1,18 @@
 import type { Session } from '../api/answers/deployment.ts';
 
 /**
- * `staff`: viewers and operators. `own`: a customer too, of their own destination. `bodies`: a customer whose
- * link shows bodies too, who gets of the answer what `seenBy` leaves.
+ * `staff`: viewers and operators. `own`: a customer too, of a destination of their own. `listed`: a customer too, whose
+ * own destinations alone the answer is made of. `bodies`: the same with a link that shows bodies. `managers`: whoever
+ * may ask the API, which decides by itself what they may do there.
  */
-type Rule = 'everyone' | 'staff' | 'own' | 'bodies' | 'operators';
+type Rule = 'everyone' | 'staff' | 'own' | 'listed' | 'bodies' | 'operators' | 'managers';
 
 /** Every route of the API by its path behind `/api/v1`. What is not here, nobody may ask. */
 const rules: Readonly<Record<string, Rule>> = {
   'GET /session': 'everyone',
   'GET /openapi.json': 'everyone',
   'GET /freshness': 'staff',
-  'GET /destinations': 'staff',
+  'GET /destinations': 'listed',
   'GET /destinations/:id': 'own',
   'GET /destinations/:id/series': 'own',
   'GET /destinations/:id/attempts': 'own',
@@ -19,6 +20,7 @@ const rules: Readonly<Record<string, Rule>> = {
   'GET /dead-letters': 'staff',
   'GET /dead-letters/summary': 'staff',
   'GET /events': 'bodies',
+  'GET /event-names': 'listed',
   'GET /events/search': 'staff',
   'GET /pipeline': 'staff',
   'GET /rejected': 'staff',
@@ -38,9 +40,35 @@ const rules: Readonly<Record<string, Rule>> = {
   'POST /destinations/:id/resume': 'operators',
   'POST /redrives': 'operators',
   'POST /rejected/redrives': 'operators',
+  'GET /manage/*': 'managers',
+  'PUT /manage/*': 'managers',
+  'PATCH /manage/*': 'managers',
+  'POST /manage/*': 'managers',
+  'DELETE /manage/*': 'managers',
 };
 
-export type Asking = Pick<Session, 'role' | 'destination' | 'bodies'>;
+/** The sender of a request, and what they may see at that moment. */
+export interface Asking extends Pick<Session, 'role' | 'bodies' | 'manage'> {
+  /** The ids of the destinations that a customer may see. Undefined: staff, who may see all. */
+  readonly own: ReadonlySet<string> | undefined;
+  /** By this their requests have turns: all of a customer's links together. Undefined: staff. */
+  readonly turn: string | undefined;
+}
+
+/**
+ * @param destinationsOf the ids of a customer's destinations, as the configuration has them now
+ */
+export function askingBy(
+  { role, bodies, manage, destination, customer }: Session,
+  destinationsOf: (customer: string) => ReadonlySet<string>,
+): Asking {
+  const who = manage === undefined ? { role, bodies } : { role, bodies, manage };
+  if (role !== 'customer') return { ...who, own: undefined, turn: undefined };
+  if (customer !== undefined)
+    return { ...who, own: destinationsOf(customer), turn: `customer ${customer}` };
+  const own = new Set(destination === undefined ? [] : [destination]);
+  return { ...who, own, turn: `destination ${destination ?? ''}` };
+}
 
 /** A request as its route names it, e.g. `/destinations/:id` with `{id: 'crm'}`. */
 export interface AskedRoute {
@@ -51,19 +79,24 @@ export interface AskedRoute {
 
 /** True if the route may be asked at all. `seenBy` then decides which parts of the answer are shown. */
 export function mayAsk(asking: Asking, { method, route, params }: AskedRoute): boolean {
+  const { role, own, bodies, manage } = asking;
   switch (ruleOf(method, route)) {
     case undefined:
       return false;
     case 'everyone':
       return true;
     case 'operators':
-      return asking.role === 'operator';
+      return role === 'operator';
+    case 'managers':
+      return manage === true;
     case 'staff':
       return isStaff(asking);
+    case 'listed':
+      return isStaff(asking) || own !== undefined;
     case 'bodies':
-      return isStaff(asking) || (asking.role === 'customer' && asking.bodies);
+      return isStaff(asking) || (own !== undefined && bodies);
     case 'own':
-      return isStaff(asking) || isOwn(asking, params['id']);
+      return isStaff(asking) || own?.has(params['id'] ?? '') === true;
   }
 }
 
@@ -77,10 +110,6 @@ function ruleOf(method: string, route: string): Rule | undefined {
   return Object.hasOwn(rules, name) ? rules[name] : undefined;
 }
 
-function isStaff({ role }: Asking): boolean {
-  return role === 'viewer' || role === 'operator';
-}
-
-function isOwn({ role, destination }: Asking, id: string | undefined): boolean {
-  return role === 'customer' && destination !== undefined && destination === id;
+function isStaff({ role, own }: Asking): boolean {
+  return (role === 'viewer' || role === 'operator') && own === undefined;
 }

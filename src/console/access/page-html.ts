@@ -1,3 +1,5 @@
+import type { Brand } from '../brand/brand.ts';
+
 /** The few pages that stand before the console's own, without any script. */
 
 /** For text that is put between tags or into an attribute in double quotes. */
@@ -39,8 +41,7 @@ export interface EntrancePages {
   refusal(sentence: string, canLogIn: boolean): string;
 }
 
-/** @param brand the name that they bear */
-export function entrancePages(brand: string): EntrancePages {
+export function entrancePages(brand: Brand): EntrancePages {
   return {
     logIn: (ways, next, problem) => page(brand, logInPage(ways, next, problem)),
     logOut: (who, isByLink) =>
@@ -110,8 +111,14 @@ function note(sentence: string | undefined): string {
   return sentence === undefined ? '' : `<p class="note" role="alert">${escapeHtml(sentence)}</p>`;
 }
 
-function page(brand: string, { title, body, head = '' }: Content): string {
-  const name = escapeHtml(brand);
+function page(brand: Brand, { title, body, head = '' }: Content): string {
+  const name = escapeHtml(brand.name);
+  const logo =
+    brand.logo === undefined ? '' : `<img class="logo" src="${escapeHtml(brand.logo)}" alt=""> `;
+  const accent =
+    brand.accent === undefined
+      ? ''
+      : `\n<link rel="stylesheet" href="${escapeHtml(brand.accent)}">`;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -120,9 +127,9 @@ function page(brand: string, { title, body, head = '' }: Content): string {
 <meta name="robots" content="noindex">
 ${head}
 <title>${title} · ${name}</title>
-<link rel="stylesheet" href="${stylePath}">
+<link rel="stylesheet" href="${stylePath}">${accent}
 </head>
-<body><main><p class="brand">${name}</p><h1>${title}</h1>
+<body><main><p class="brand">${logo}${name}</p><h1>${title}</h1>
 ${body}
 </main></body>
 </html>
@@ -151,6 +158,7 @@ body { margin: 0; padding: 16px; background: var(--ground); color: var(--ink);
 main { max-width: 360px; margin: 10vh auto 0; padding: 24px; background: var(--paper);
   border: 1px solid var(--line); border-radius: 8px; overflow-wrap: anywhere; }
 .brand { margin: 0; color: var(--ink-quiet); font-weight: 600; }
+.logo { max-width: 100%; height: 32px; vertical-align: middle; }
 h1 { margin: 0 0 16px; font-size: 22px; }
 a { color: var(--accent); }
 label { display: block; margin-bottom: 4px; font-weight: 600; }

@@ -5,13 +5,13 @@ import type { Asking } from './may-ask.ts';
 import { isSame } from './signed.ts';
 
 /**
- * The part of a route's answer that the session may see. A customer may see neither the destination's
+ * The part of a route's answer that the session may see. A customer may see neither a destination's
  * configuration, which has URLs with their queries, nor what became of an event elsewhere, nor the numbers of records
  * in topics that others share, nor the addresses of our network in a message.
- * @throws ProblemError 404 for an event that did not go to the customer's destination, as for an unknown one
+ * @throws ProblemError 404 for an event that went to none of the customer's destinations, as for an unknown one
  */
 export function seenBy(asking: Asking, route: string, answer: unknown, veil: Veil): unknown {
-  if (asking.role !== 'customer') return answer;
+  if (asking.own === undefined) return answer;
   const own = route === '/events' ? storyFor(asking, answer as Story) : answer;
   return isDocument(route) ? own : veiled(own, veil);
 }
@@ -72,7 +72,7 @@ function withoutAddresses(text: string): string {
 function storyFor(asking: Asking, story: Story): Story {
   const { messageId, user, source, type, event, destinations, copies } = story;
   const isOwn = ({ destination }: { readonly destination: string }): boolean =>
-    destination === asking.destination;
+    asking.own?.has(destination) === true;
   const own = destinations.filter((each) => isOwn(each) && each.state !== 'unwanted');
   if (own.length === 0) throw new ProblemError(404, `There is no event ${messageId}.`);
   const seen = { messageId, user, source, type, event, received: [], destinations: own };

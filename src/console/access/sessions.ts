@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { RecordedLink } from '../../event/audit-entry.ts';
 import type { Clock } from '../../ops/clock.ts';
 import { longestLinkMs } from '../../topology.ts';
 import { ProblemError } from '../../http-api/problem.ts';
 import type { Session } from '../api/answers/deployment.ts';
+import { Credentials } from './credentials.ts';
 import { isSame, keyFor, macOf, readSigned, sign } from './signed.ts';
 
 /** The content of a session's cookie. */
 export interface Claims {
   readonly id: string;
   readonly untilMs: number;
-  /** The person's name; for a customer, the destination. */
+  /** The person's name; for a customer, the destination, or the customer's id. */
   readonly user: string;
   /** `<issuer> <sub>` of somebody who has logged in with the identity provider. */
   readonly subject?: string | undefined;
@@ -21,6 +21,12 @@ export interface Claims {
   readonly link?: string | undefined;
   /** A mark of the token that the session was begun with. Removing the token ends the session. */
   readonly token?: string | undefined;
+}
+
+/** A session that is under way. */
+export interface HeldSession extends Claims {
+  /** The customer's link, the token or the ID token that it was begun with, where the API may be asked with it. */
+  readonly credential?: string;
 }
 
 const schema: z.ZodType<Claims> = z.object({
@@ -37,6 +43,8 @@ const schema: z.ZodType<Claims> = z.object({
 export const sessionMs: number = 8 * 3_600_000;
 /** About 15 MB. A customer can begin and end sessions as often as they like. */
 const mostEnded = 100_000;
+/** Between the signed content of a cookie and the encrypted credential. */
+const separator = '~';
 
 /**
  * Sessions live in their cookies, so a console that starts again with the same key knows them. Those that were logged
@@ -46,30 +54,43 @@ export class Sessions {
   readonly #key: Buffer;
   readonly #csrfKey: Buffer;
   readonly #clock: Clock;
+  readonly #credentials: Credentials;
   readonly #ended = new Map<string, number>();
 
   constructor(consoleKey: Buffer, clock: Clock) {
     this.#key = keyFor(consoleKey, 'session');
     this.#csrfKey = keyFor(consoleKey, 'csrf');
     this.#clock = clock;
+    this.#credentials = new Credentials(consoleKey, clock);
   }
 
-  /** A cookie's value. */
-  begin(who: Omit<Claims, 'id'>): string {
-    return sign(this.#key, { id: randomUUID(), ...who });
+  /**
+   * A cookie's value.
+   * @param credential what requests to the API are made with
+   */
+  begin(who: Omit<Claims, 'id'>, credential?: string): string {
+    const claims = { id: randomUUID(), ...who };
+    const signed = sign(this.#key, claims);
+    const sealed =
+      credential === undefined ? undefined : this.#credentials.seal(credential, claims);
+    return sealed === undefined ? signed : signed + separator + sealed;
   }
 
   /** Undefined also for one that lasts longer than any that begins now. */
-  read(cookie: string): Claims | undefined {
+  read(cookie: string): HeldSession | undefined {
     const nowMs = this.#clock.now();
-    const claims = readSigned(this.#key, schema, cookie, nowMs);
+    const [signed = '', sealed] = cookie.split(separator);
+    const claims = readSigned(this.#key, schema, signed, nowMs);
     if (claims === undefined) return undefined;
     const mostMs = claims.link === undefined ? sessionMs : longestLinkMs;
     if (claims.untilMs > nowMs + mostMs) return undefined;
-    return this.#ended.has(claims.id) ? undefined : claims;
+    if (this.#ended.has(claims.id)) return undefined;
+    const credential = this.#credentials.open(sealed, claims);
+    return credential === undefined ? claims : { ...claims, credential };
   }
 
   end({ id, untilMs }: Pick<Claims, 'id' | 'untilMs'>): void {
+    this.#credentials.forget({ id });
     const nowMs = this.#clock.now();
     if (untilMs <= nowMs) return;
     for (const [ended, endMs] of this.#ended) {
@@ -111,13 +132,22 @@ export class SessionCookies {
   readonly sessions: Sessions;
   readonly #clock: Clock;
   readonly #isSecure: boolean;
+  readonly #isFramed: boolean;
   readonly #name: string;
 
-  /** @param isSecure where people reach the console by https */
-  constructor(sessions: Sessions, clock: Clock, isSecure: boolean) {
+  /**
+   * @param isSecure where people reach the console by https
+   * @param isFramed where pages of other sites show a customer's pages in a frame; needs https
+   */
+  constructor(
+    sessions: Sessions,
+    clock: Clock,
+    { isSecure, isFramed }: { readonly isSecure: boolean; readonly isFramed: boolean },
+  ) {
     this.sessions = sessions;
     this.#clock = clock;
     this.#isSecure = isSecure;
+    this.#isFramed = isFramed;
     // Browsers take a name with this prefix only by https, and from no sibling domain.
     this.#name = isSecure ? '__Host-postrider' : 'postrider';
   }
@@ -129,8 +159,8 @@ export class SessionCookies {
   of(
     { cookies, headers }: FastifyRequest,
     link: unknown = headers[linkHeader],
-  ): Claims | undefined {
-    const read = (name: string): Claims | undefined => {
+  ): HeldSession | undefined {
+    const read = (name: string): HeldSession | undefined => {
       const cookie = cookies[name];
       return cookie === undefined ? undefined : this.sessions.read(cookie);
     };
@@ -140,31 +170,37 @@ export class SessionCookies {
   }
 
   /** Begins a session of staff. */
-  begin(reply: FastifyReply, who: Omit<Claims, 'id' | 'untilMs'>): void {
-    this.#begin(reply, who, this.#clock.now() + sessionMs);
+  begin(reply: FastifyReply, who: Omit<Claims, 'id' | 'untilMs'>, credential?: string): void {
+    this.#begin(reply, { ...who, untilMs: this.#clock.now() + sessionMs }, credential);
   }
 
-  /** Begins a customer's session, which lasts as long as the link. */
+  /**
+   * Begins a customer's session, which lasts as long as the link.
+   * @param user the destination, or the customer's id
+   * @param credential the link's token, if it can change destinations
+   */
   beginBy(
-    { id, destination, untilMs }: Pick<RecordedLink, 'id' | 'destination' | 'untilMs'>,
+    { id, untilMs }: { readonly id: string; readonly untilMs: number },
+    user: string,
     { cookies }: Pick<FastifyRequest, 'cookies'>,
     reply: FastifyReply,
+    credential?: string,
   ): void {
     const others = this.#linksIn(cookies).filter((name) => name !== this.#nameOf(id));
     for (const name of others.slice(0, Math.max(0, others.length + 1 - mostLinks)))
-      reply.clearCookie(name, this.#attributes());
-    this.#begin(reply, { user: destination, role: 'customer', link: id }, untilMs);
+      reply.clearCookie(name, this.#attributes(id));
+    this.#begin(reply, { user, role: 'customer', link: id, untilMs }, credential);
   }
 
-  #begin(reply: FastifyReply, who: Omit<Claims, 'id' | 'untilMs'>, untilMs: number): void {
-    const cookie = this.sessions.begin({ ...who, untilMs });
-    const maxAge = Math.floor((untilMs - this.#clock.now()) / 1_000);
-    reply.setCookie(this.#nameOf(who.link), cookie, { ...this.#attributes(), maxAge });
+  #begin(reply: FastifyReply, who: Omit<Claims, 'id'>, credential: string | undefined): void {
+    const cookie = this.sessions.begin(who, credential);
+    const maxAge = Math.floor((who.untilMs - this.#clock.now()) / 1_000);
+    reply.setCookie(this.#nameOf(who.link), cookie, { ...this.#attributes(who.link), maxAge });
   }
 
   end(reply: FastifyReply, claims: Claims): void {
     this.sessions.end(claims);
-    reply.clearCookie(this.#nameOf(claims.link), this.#attributes());
+    reply.clearCookie(this.#nameOf(claims.link), this.#attributes(claims.link));
   }
 
   #nameOf(link: string | undefined): string {
@@ -176,14 +212,22 @@ export class SessionCookies {
     return Object.keys(cookies).filter((name) => name.startsWith(`${this.#name}-`));
   }
 
-  #attributes(): {
-    readonly path: string;
-    readonly httpOnly: true;
-    readonly sameSite: 'strict';
-    readonly secure: boolean;
-  } {
-    return { path: '/', httpOnly: true, sameSite: 'strict', secure: this.#isSecure };
+  /** In a frame of another site a browser sends no cookie that is `SameSite=Strict`; staff's pages are in no frame. */
+  #attributes(link: string | undefined): CookieAttributes {
+    const all = { path: '/', httpOnly: true, secure: this.#isSecure } as const;
+    return link !== undefined && this.#isFramed
+      ? { ...all, sameSite: 'none', partitioned: true }
+      : { ...all, sameSite: 'strict' };
   }
+}
+
+interface CookieAttributes {
+  readonly path: string;
+  readonly httpOnly: true;
+  readonly secure: boolean;
+  readonly sameSite: 'strict' | 'none';
+  /** The browser keeps it apart for each site whose pages have the frame. */
+  readonly partitioned?: true;
 }
 
 /**

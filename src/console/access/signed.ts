@@ -3,7 +3,7 @@ import type { ZodType } from 'zod';
 import { sha256 } from '../../http-api/tokens.ts';
 
 /** Each has a key of its own, so what is signed for one is worth nothing for another. */
-export type Purpose = 'session' | 'log-in' | 'csrf' | 'token' | 'place';
+export type Purpose = 'session' | 'log-in' | 'csrf' | 'token' | 'place' | 'credential';
 
 /** The key of one purpose. Who has it learns neither the console's key nor that of another purpose. */
 export function keyFor(consoleKey: Buffer, purpose: Purpose): Buffer {

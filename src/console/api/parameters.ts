@@ -54,6 +54,7 @@ export const parameters: Parameters = {
     pattern: '^[0-9]{1,16}$',
     description: 'the `seq` of an attempt, a whole number of at most 16 digits',
   },
+  customer: text(1, 128, 'the id of a customer, at most 128 characters'),
   destination: text(1, 200, 'the id of a destination, at most 200 characters'),
   kind: {
     type: 'string',

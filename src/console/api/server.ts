@@ -5,9 +5,11 @@ import type { Problem } from '../../http-api/answers.ts';
 import { notFound, problem, sendProblem, type FailingApi } from '../../http-api/problem.ts';
 import { compressAnswers, createHttpApi, takesGzip } from '../../http-api/server.ts';
 import type { Access } from '../access/access.ts';
-import { hasRule, mayAsk } from '../access/may-ask.ts';
+import { askingBy, hasRule, mayAsk, type Asking } from '../access/may-ask.ts';
+import { framedPolicy, headers, imagePolicy } from '../access/page-headers.ts';
 import { seenBy, unveiledQuery } from '../access/seen-by.ts';
-import type { PageFile } from '../build-pages.ts';
+import type { PageFile } from '../page-file.ts';
+import { managePath } from '../manage/pass-on.ts';
 import { answer } from './answers/answers.ts';
 import type { Session } from './answers/deployment.ts';
 import { models, type Dated } from './answers/shapes.ts';
@@ -18,6 +20,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The session of a request under `/api/v1`. */
     session: Session | null;
+    /** The sender, with what this session may see now. */
+    asking: Asking | null;
     /** Ends the turn of a customer's request, once it is answered. */
     endTurn: (() => void) | null;
   }
@@ -29,6 +33,10 @@ export interface ConsoleServerOptions {
   readonly trustedProxies: readonly string[];
   readonly log: Logger;
   readonly pages: readonly PageFile[];
+  /** Origins whose pages may show a customer's pages in a frame. */
+  readonly frameAncestors: readonly string[];
+  /** The ids of a customer's destinations now. */
+  destinationsOf(customer: string): ReadonlySet<string>;
   /** Adds the routes, whose paths begin behind `/api/v1`. */
   routes(api: FastifyInstance): void;
   /** The age that answers state. */
@@ -38,26 +46,6 @@ export interface ConsoleServerOptions {
   /** An API request was answered. */
   onAnswer(status: number, seconds: number): void;
 }
-
-/** Nothing from elsewhere, nothing inline, in nobody's frame. */
-const headers: Readonly<Record<string, string>> = {
-  'content-security-policy': [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self' data:",
-    "font-src 'self'",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-  ].join('; '),
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'x-frame-options': 'DENY',
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-};
 
 const apiPath = '/api/v1';
 const consoleApi: FailingApi = {
@@ -93,7 +81,14 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
       options.onFailure(error);
     },
   });
+  server.addHook('onRequest', ({ url }, reply, next) => {
+    const framed = framedPolicy(url, options.frameAncestors);
+    if (framed !== undefined)
+      reply.header('content-security-policy', framed).removeHeader('x-frame-options');
+    next();
+  });
   server.decorateRequest('session', null);
+  server.decorateRequest('asking', null);
   server.decorateRequest('endTurn', null);
   await access.addRoutes(server);
   const unruled: string[] = [];
@@ -106,19 +101,24 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
       api.addHook('onRequest', (request, reply, next) => {
         reply.header('cache-control', 'no-store');
         request.session = access.sessionOf(request) ?? null;
+        if (request.session !== null)
+          request.asking = askingBy(request.session, (customer) =>
+            options.destinationsOf(customer),
+          );
         const objection = objectionTo(request, access);
         if (objection === undefined) next();
         else sendProblem(reply, objection);
       });
       api.addHook('preValidation', (request, _reply, next) => {
-        if (request.session?.role === 'customer')
+        // The API's own cursors are not veiled.
+        if (request.asking?.own !== undefined && routeOf(request.routeOptions.url) !== managePath)
           request.query = unveiledQuery(request.query as Record<string, unknown>, access.veil);
         next();
       });
       const turns = new Turns();
       api.addHook('preHandler', async (request) => {
-        const customer = request.session?.destination;
-        if (customer !== undefined) request.endTurn = await turns.begin(customer);
+        const turn = request.asking?.turn;
+        if (turn !== undefined) request.endTurn = await turns.begin(turn);
       });
       compressAnswers(api);
       // When it is answered, not when whoever asked has gone: what is read for it goes on until then.
@@ -131,8 +131,8 @@ export async function createConsoleServer(options: ConsoleServerOptions): Promis
         options.onAnswer(reply.statusCode, reply.elapsedTime / 1_000);
         done();
       });
-      api.addHook('preSerialization', async ({ session, routeOptions }, _reply, answer) =>
-        session === null ? answer : seenBy(session, routeOf(routeOptions.url), answer, access.veil),
+      api.addHook('preSerialization', async ({ asking, routeOptions }, _reply, answer) =>
+        asking === null ? answer : seenBy(asking, routeOf(routeOptions.url), answer, access.veil),
       );
       api.addHook('preSerialization', ({ method, routeOptions }, reply, answer, next) => {
         const isDated = method === 'GET' && reply.statusCode === 200 && isFields(answer);
@@ -174,17 +174,18 @@ function sendFile(
 ): FastifyReply {
   reply.code(200).headers({ 'cache-control': cacheControl, vary: 'accept-encoding' });
   reply.header('content-type', contentType);
+  if (contentType.startsWith('image/')) reply.header('content-security-policy', imagePolicy);
   if (!takesGzip(request)) return reply.send(content);
   return reply.header('content-encoding', 'gzip').send(gzip);
 }
 
 /** Undefined: it may be answered. */
 function objectionTo(request: FastifyRequest, access: Access): Problem | undefined {
-  const { session, method, routeOptions } = request;
-  if (session === null) return problem(401, 'You are not logged in.');
+  const { session, asking, method, routeOptions } = request;
+  if (session === null || asking === null) return problem(401, 'You are not logged in.');
   const params = request.params as Readonly<Record<string, string>>;
-  if (!mayAsk(session, { method, route: routeOf(routeOptions.url), params }))
-    return problem(403, notAllowed(session));
+  const route = routeOf(routeOptions.url);
+  if (!mayAsk(asking, { method, route, params })) return problem(403, notAllowed(session, route));
   if (method === 'GET' || method === 'HEAD' || access.isMeant(request)) return undefined;
   return problem(403, notMeant);
 }
@@ -200,10 +201,15 @@ function routeOf(url: string | undefined): string {
   return url?.slice(apiPath.length) ?? '';
 }
 
-function notAllowed({ role, destination }: Session): string {
-  return role === 'customer'
+function notAllowed({ role, destination, customer }: Session, route: string): string {
+  if (route === managePath)
+    return role === 'viewer'
+      ? 'Only operators may do this; you are a viewer.'
+      : 'Nothing can be changed with this session.';
+  if (role !== 'customer') return `Only operators may do this; you are a ${role}.`;
+  return customer === undefined
     ? `Your link shows the destination ${destination ?? ''} only.`
-    : `Only operators may do this; you are a ${role}.`;
+    : `Your link shows the destinations of ${customer} only.`;
 }
 
 function wrongHost(host: string | undefined): string {

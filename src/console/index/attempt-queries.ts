@@ -111,7 +111,7 @@ export async function findAttempts(
 }
 
 /** The time from which the buckets count as many rows as a page needs, so that a page looks through no more. */
-async function reachingBack(
+export async function reachingBack(
   { database, countedSeq }: OpenIndex,
   conditions: readonly string[],
   values: Readonly<Record<string, DuckDBValue>>,

@@ -21,7 +21,7 @@ import {
   storedUid,
 } from '../../resources/config/stored.ts';
 import { Pauses } from '../../resources/pauses/pauses.ts';
-import type { Resource } from '../../resources/resource.ts';
+import type { Destination, Resource } from '../../resources/resource.ts';
 import type { Topology } from '../../topology.ts';
 
 /** The state that is small enough for memory: compacted topics, of which the newest record of each key counts. */
@@ -33,6 +33,8 @@ export interface LiveState {
   readonly pauses: Pick<Pauses, 'get' | 'resumedSince'>;
   /** Finds the destination that has the id now; undefined if none has. */
   identityOf(destinationId: string): Identity | undefined;
+  /** The ids of the destinations that a customer has now. */
+  destinationsOf(customer: string): ReadonlySet<string>;
   readonly audiences: ReadonlyMap<string, AudienceRecord>;
   /** The last notice of each destination, and none of an earlier one of its id. */
   notices(): readonly Notice[];
@@ -108,6 +110,7 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
       return audiences.current;
     },
     identityOf,
+    destinationsOf: (customer) => config.current.destinationsOf(customer),
     notices: () => Array.from(notices.current.values()).filter(isPresent),
     statuses: () =>
       statuses.current.all().filter((each) => each.kind === 'worker' || isPresent(each)),
@@ -118,6 +121,8 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
   };
 }
 
+const none: ReadonlySet<string> = new Set();
+
 /** The records of the topic `config` as people may see them. */
 class MaskedResources {
   /** By `<kind>/<id>`, as the others. */
@@ -127,6 +132,8 @@ class MaskedResources {
   readonly #uids = new Map<string, WithUid>();
   /** By write key, the source's id. */
   readonly #sources = new Map<string, string>();
+  /** By customer, the ids of destinations. */
+  readonly #customers = new Map<string, Set<string>>();
 
   put(key: string, value: string | null): void {
     const before = this.readable.get(key);
@@ -134,6 +141,7 @@ class MaskedResources {
       for (const each of before.writeKeys)
         // It may have moved to another source, which is written before.
         if (this.#sources.get(each) === before.id) this.#sources.delete(each);
+    if (before?.kind === 'Destination') this.#leave(before);
     for (const map of [this.readable, this.unreadable, this.#uids]) map.delete(key);
     if (value === null) return;
     const read = readResource(key, value);
@@ -144,6 +152,20 @@ class MaskedResources {
     }
     this.readable.set(key, read);
     if (read.kind === 'Source') for (const each of read.writeKeys) this.#sources.set(each, read.id);
+    if (read.kind === 'Destination' && read.customer !== undefined) {
+      const ids = this.#customers.get(read.customer) ?? new Set();
+      this.#customers.set(read.customer, ids.add(read.id));
+    }
+  }
+
+  #leave({ id, customer }: Destination): void {
+    const ids = customer === undefined ? undefined : this.#customers.get(customer);
+    ids?.delete(id);
+    if (customer !== undefined && ids?.size === 0) this.#customers.delete(customer);
+  }
+
+  destinationsOf(customer: string): ReadonlySet<string> {
+    return this.#customers.get(customer) ?? none;
   }
 
   /** Undefined: no destination has the id. */

@@ -19,10 +19,12 @@ const oidc = {
 function isOpen(env: Record<string, string>): boolean {
   const settings = consoleAccess(readSettings(env));
   const identityOf = (): undefined => undefined;
-  return createAccess(settings, {
+  const given = { ...settings, brand: { name: 'Postrider', files: [] }, passesOn: false };
+  return createAccess(given, {
     log: silentLogger,
     clock: systemClock,
     identityOf,
+    customerLinks: { get: () => undefined, byToken: () => undefined },
     audit: { links: new CustomerLinks(), tell: () => undefined, tellSeldom: () => undefined },
   }).isOpen;
 }
@@ -53,7 +55,6 @@ test('OpenID Connect is set as a whole', () => {
   assert.deepEqual(consoleAccess(settings), {
     host: '127.0.0.1',
     url: 'https://console.shop.example',
-    brand: 'Postrider',
     sessionKey: undefined,
     tokensFile: undefined,
     oidc: {
@@ -63,6 +64,7 @@ test('OpenID Connect is set as a whole', () => {
       scope: 'openid profile email',
       roles: { claim: 'roles', operators: ['ops', 'on-call'], viewers: [] },
     },
+    frameAncestors: [],
   });
   assert.equal(describeSettings(settings)['CONSOLE_OIDC_CLIENT_SECRET'], 'set');
   for (const [changes, sentence] of [

@@ -123,7 +123,6 @@ test('for another destination it is worth nothing, however that is written', asy
     '/destinations/CRM',
     '/destinations/crm%2f..%2fbilling',
     '/destinations/billing?id=crm',
-    '/destinations',
     '/pipeline',
     '/events?message=m1',
   ])

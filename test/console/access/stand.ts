@@ -11,6 +11,8 @@ import {
   makeLink,
   type CustomerLink,
   type IdentityOf,
+  type LinksToCustomers,
+  type LinkToCustomer,
 } from '../../../src/console/access/customer-link.ts';
 import { addLinkActions } from '../../../src/console/actions/links.ts';
 import type { AuditRecord } from '../../../src/event/audit-entry.ts';
@@ -40,6 +42,10 @@ export interface Stand {
   readonly uids: Map<string, string | undefined>;
   /** What the audit has. */
   readonly told: Told[];
+  /** Whose each destination is. */
+  readonly customers: Map<string, string>;
+  /** The links to customers that were made, by their tokens. */
+  readonly toCustomers: Map<string, LinkToCustomer>;
   /** A link that another process made. */
   linkTo(shown: CustomerLink): string;
 }
@@ -47,10 +53,12 @@ export interface Stand {
 const nothing: AccessSettings = {
   host: '127.0.0.1',
   url: undefined,
-  brand: 'Harbor & Sons',
+  brand: { name: 'Harbor & Sons', files: [] },
   sessionKey: undefined,
   tokensFile: undefined,
   oidc: undefined,
+  passesOn: false,
+  frameAncestors: [],
 };
 
 export const sessionKey: Buffer = randomBytes(32);
@@ -129,6 +137,7 @@ export async function startStand(
     ['billing', undefined],
     ['lab', undefined],
   ]);
+  const customers = new Map<string, string>();
   const identityOf: IdentityOf = (id) => (uids.has(id) ? { id, uid: uids.get(id) } : undefined);
   const links = new CustomerLinks();
   const told: Told[] = [];
@@ -147,7 +156,16 @@ export async function startStand(
       return Promise.resolve('entry');
     },
   };
-  const deps = { log, clock, identityOf, audit };
+  const toCustomers = new Map<string, LinkToCustomer>();
+  const customerLinks: LinksToCustomers = {
+    get: (id, atMs) =>
+      [...toCustomers.values()].find((link) => link.id === id && atMs < link.untilMs),
+    byToken: (token, atMs) => {
+      const link = toCustomers.get(token);
+      return link !== undefined && atMs < link.untilMs ? link : undefined;
+    },
+  };
+  const deps = { log, clock, identityOf, audit, customerLinks };
   const access = createAccess({ ...nothing, ...settings }, deps);
   for (const entry of earlier) tell(entry);
   const server = await createConsoleServer({
@@ -155,6 +173,9 @@ export async function startStand(
     trustedProxies,
     log,
     pages: [],
+    frameAncestors: settings.frameAncestors ?? [],
+    destinationsOf: (customer) =>
+      new Set([...customers].filter(([, whose]) => whose === customer).map(([id]) => id)),
     dated: () => ({}),
     routes: (api) => {
       for (const path of ['/destinations', '/destinations/:id', '/pipeline']) api.get(path, answer);
@@ -185,7 +206,8 @@ export async function startStand(
     tell({ user: 'system user olga', via: 'command-line', ...madeLink(link) });
     return `http://127.0.0.1:${chosen}${path}`;
   };
-  return { url: `http://127.0.0.1:${chosen}`, clock, done, uids, told, linkTo };
+  const url = `http://127.0.0.1:${chosen}`;
+  return { url, clock, done, uids, told, customers, toCustomers, linkTo };
 }
 
 export interface Reply {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
+import { askingBy } from '../../../src/console/access/may-ask.ts';
 import { loadPages } from '../../../src/console/build-pages.ts';
 import { destinationHealths } from '../../../src/event/destination-health.ts';
 import { seenBy, Veil } from '../../../src/console/access/seen-by.ts';
@@ -51,7 +52,10 @@ export async function startFakeConsole(
   port = 0,
 ): Promise<FakeConsole> {
   const pages = new Map(
-    (await loadPages(given.brand ?? 'Postrider')).map((file) => [`/${file.path}`, file]),
+    (await loadPages({ name: given.brand ?? 'Postrider', files: [] })).map((file) => [
+      `/${file.path}`,
+      file,
+    ]),
   );
   const index = pages.get('/index.html');
   const posted: FakeConsole['posted'] = [];
@@ -106,7 +110,10 @@ export async function startFakeConsole(
         status: 404,
         detail: 'There is no such thing.',
       });
-    else send(response, 200, seenBy(fake.state.session, path, found, veil) as object);
+    else {
+      const asking = askingBy(fake.state.session, () => new Set());
+      send(response, 200, seenBy(asking, path, found, veil) as object);
+    }
   };
 
   server.listen(port, '127.0.0.1');

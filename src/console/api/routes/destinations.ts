@@ -105,9 +105,11 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
         querystring: accept(['search', 'state', 'sort', 'cursor', 'limit']),
       },
     },
-    async ({ query: { search = '', state, sort, cursor, limit } }): Promise<DestinationList> => {
+    async ({ query, asking }): Promise<DestinationList> => {
+      const { search = '', state, sort, cursor, limit } = query;
       const wanted = search.toLowerCase();
-      const [views, counts] = await Promise.all([now.get(), letters.get()]);
+      const [everybodys, counts] = await Promise.all([now.get(), letters.get()]);
+      const views = seenOf(everybodys, asking?.own);
       const isFound = ({ destination: id }: JudgedView): boolean =>
         id.toLowerCase().includes(wanted) || nameOf(live, id).toLowerCase().includes(wanted);
       const found = wanted === '' ? views : views.filter(isFound);
@@ -184,6 +186,13 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
       return page(items, next === undefined ? undefined : [next.atMs, next.seq]);
     },
   );
+}
+
+function seenOf(
+  views: readonly JudgedView[],
+  own: ReadonlySet<string> | undefined,
+): readonly JudgedView[] {
+  return own === undefined ? views : views.filter(({ destination }) => own.has(destination));
 }
 
 const nothing: ReadonlyMap<string, number> = new Map();

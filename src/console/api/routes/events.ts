@@ -5,10 +5,12 @@ import { ProblemError } from '../../../http-api/problem.ts';
 import { decodeCursor } from '../../../http-api/cursor.ts';
 import { whoIs } from '../../access/sessions.ts';
 import { eventsOfUser, whoseMessage } from '../../index/attempt-queries.ts';
+import { namesSeen } from '../../index/event-names.ts';
 import type { LiveState } from '../../index/live-state.ts';
 import { answer } from '../answers/answers.ts';
 import type { Story } from '../answers/events.ts';
 import type { EventOutcome } from '../choices.ts';
+import { eventNamesOf } from '../event-catalog.ts';
 import { accept } from '../parameters.ts';
 import { LongReadings } from '../turns.ts';
 import { opened, page, wordOf, type ExplainedEvent, type Paged, type RouteDeps } from './route.ts';
@@ -20,24 +22,24 @@ const mostStories = 4;
 export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
   const { index } = deps;
   const stories = new LongReadings(mostStories);
-  api.get<{ Querystring: { message: string; user?: string } }>(
+  api.get<{ Querystring: { message: string; user?: string; destination?: string } }>(
     '/events',
     {
       schema: {
-        summary: 'What became of an event at each destination, and why',
+        summary: 'What became of an event at each destination, or at one, and why',
         response: answer('story'),
-        querystring: accept(['message', 'user'], ['message']),
+        querystring: accept(['message', 'user', 'destination'], ['message']),
       },
     },
-    async ({ query: { message, user }, session }) => {
-      const whose = session?.destination;
+    async ({ query: { message, user, destination }, session, asking }) => {
+      const whose = oneOf(asking?.own, destination);
       const own = whose === undefined ? undefined : deps.live.identityOf(whose);
       const word = whose === undefined ? undefined : wordOf(deps.live, whose);
       const explained = await stories.run(async (over) => {
         // With the user, only one partition of each topic has to be read.
         const known = user ?? (await whoseMessage(opened(index), message, word));
         return deps.explain(message, known, over, own);
-      }, session?.destination);
+      }, asking?.turn);
       if (explained === undefined)
         throw new ProblemError(
           404,
@@ -51,11 +53,32 @@ export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
         deps.audit.tellSeldom({
           ...whoIs(session),
           action: 'read-bodies',
-          ...(session.destination === undefined
+          ...(asking?.own === undefined || whose === undefined
             ? { detail: `event ${message}` }
-            : { destination: session.destination }),
+            : { destination: whose }),
         });
-      return session?.destination === undefined ? told : ofPresent(told, deps.live);
+      return whose === undefined ? told : ofPresent(told, deps.live);
+    },
+  );
+  api.get<{ Querystring: { customer?: string } }>(
+    '/event-names',
+    {
+      schema: {
+        summary: 'The kinds of events that a destination can choose',
+        response: answer('eventNames'),
+        querystring: accept(['customer']),
+      },
+    },
+    async ({ query: { customer }, asking }) => {
+      // Names of what others send are others' data, so nothing is shown that did not come to own destinations.
+      const whose = customer === undefined ? undefined : deps.live.destinationsOf(customer);
+      const seen = asking?.own ?? whose ?? new Set();
+      const asked = [...seen].filter((id) => whose?.has(id) !== false);
+      const found = await namesSeen(
+        opened(index),
+        asked.map((id) => wordOf(deps.live, id)),
+      );
+      return page(eventNamesOf(deps.catalog(), found), undefined);
     },
   );
   api.get<{
@@ -92,6 +115,25 @@ export function addEventRoutes(api: FastifyInstance, deps: RouteDeps): void {
       return page(items, nextAtMs === undefined ? undefined : [nextAtMs]);
     },
   );
+}
+
+/**
+ * The destination whose story is told; undefined: of all, for staff.
+ * @param own a customer's
+ * @throws ProblemError 400 where it is not clear which, 404 for another customer's, as for an event that it never got
+ */
+function oneOf(
+  own: ReadonlySet<string> | undefined,
+  destination: string | undefined,
+): string | undefined {
+  if (own === undefined) return destination;
+  if (destination !== undefined) {
+    if (own.has(destination)) return destination;
+    throw new ProblemError(404, `You have no destination ${destination}.`);
+  }
+  const [only, ...others] = own;
+  if (only !== undefined && others.length === 0) return only;
+  throw new ProblemError(400, 'destination is missing: your link shows several, or none.');
 }
 
 /** The story without earlier destinations that had the id of a present one. */

@@ -9,6 +9,7 @@ import type { Index, OpenIndex } from '../../index/index.ts';
 import type { LiveState } from '../../index/live-state.ts';
 import type { Page } from '../answers/shapes.ts';
 import type { Story } from '../answers/events.ts';
+import type { EventCatalog } from '../event-catalog.ts';
 import { encodeCursor } from '../../../http-api/cursor.ts';
 import { ProblemError } from '../../../http-api/problem.ts';
 
@@ -26,6 +27,8 @@ export interface RouteDeps {
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly clock: Clock;
+  /** The kinds of events that the platform offers to its customers. */
+  catalog(): EventCatalog;
   /**
    * The event's story as `postrider explain` tells it; undefined if nothing of the call is kept.
    * @param signal ends it early
