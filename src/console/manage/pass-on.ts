@@ -46,7 +46,8 @@ export function addPassOn(api: FastifyInstance, { client, credentialOf }: PassOn
       handler: async (request, reply) => {
         const asked = passedOn(request, credentialOf(request));
         const { status, headers, text } = await client.ask(asked);
-        return reply.code(status).headers(headers).send(text);
+        // As bytes, which are never compressed: a new secret may be in it, beside what somebody else has chosen.
+        return reply.code(status).headers(headers).send(Buffer.from(text));
       },
     });
     done();

@@ -22,6 +22,8 @@ import { addActions, type ActionDeps } from '../../../src/console/actions/routes
 import { addEventRoutes } from '../../../src/console/api/routes/events.ts';
 import type { RouteDeps } from '../../../src/console/api/routes/route.ts';
 import { createConsoleServer } from '../../../src/console/api/server.ts';
+import { ApiClient } from '../../../src/console/manage/api-client.ts';
+import { addPassOn } from '../../../src/console/manage/pass-on.ts';
 import type { Clock } from '../../../src/ops/clock.ts';
 import { silentLogger, type Logger } from '../../../src/ops/log.ts';
 
@@ -48,6 +50,7 @@ export interface Stand {
   readonly toCustomers: Map<string, LinkToCustomer>;
   /** A link that another process made. */
   linkTo(shown: CustomerLink): string;
+  linkToCustomer(token: string, customer: string, more?: Partial<LinkToCustomer>): string;
 }
 
 const nothing: AccessSettings = {
@@ -107,6 +110,7 @@ export async function startStand(
     trustedProxies = [],
     explain,
     actions,
+    apiUrl,
     answer = ({ params }) => ({ params }),
     earlier = [],
   }: {
@@ -115,6 +119,8 @@ export async function startStand(
     readonly trustedProxies?: readonly string[];
     /** Events are read with it, by the console's own route. */
     readonly explain?: RouteDeps['explain'];
+    /** The API that requests are passed on to. */
+    readonly apiUrl?: string;
     /** For the console's own routes of what operators may do. */
     readonly actions?: ActionDeps;
     /** To requests about destinations. */
@@ -166,7 +172,8 @@ export async function startStand(
     },
   };
   const deps = { log, clock, identityOf, audit, customerLinks };
-  const access = createAccess({ ...nothing, ...settings }, deps);
+  const access = createAccess({ ...nothing, passesOn: apiUrl !== undefined, ...settings }, deps);
+  const client = apiUrl === undefined ? undefined : new ApiClient(apiUrl, () => undefined);
   for (const entry of earlier) tell(entry);
   const server = await createConsoleServer({
     access,
@@ -185,6 +192,8 @@ export async function startStand(
         addEventRoutes(api, { explain, live, audit } as unknown as RouteDeps);
       }
       addLinkActions(api, { audit, clock, identityOf });
+      if (client !== undefined)
+        addPassOn(api, { client, credentialOf: (request) => access.credentialOf(request) });
       if (actions !== undefined) {
         addActions(api, actions);
         return;
@@ -199,15 +208,25 @@ export async function startStand(
     onAnswer: () => undefined,
   });
   await server.listen({ port, host: '127.0.0.1' });
-  t.after(() => server.close());
+  t.after(() => Promise.all([server.close(), client?.stop()]));
   const { port: chosen } = server.server.address() as AddressInfo;
+  const linkToCustomer = (
+    token: string,
+    customer: string,
+    more: Partial<LinkToCustomer> = {},
+  ): string => {
+    const id = createHash('sha256').update(token).digest('hex').slice(0, 12);
+    const untilMs = nowMs + 86_400_000;
+    toCustomers.set(token, { id, customer, manage: false, bodies: false, untilMs, ...more });
+    return `http://127.0.0.1:${chosen}/l/${token}`;
+  };
   const linkTo = (shown: CustomerLink): string => {
     const { path, link } = makeLink(shown);
     tell({ user: 'system user olga', via: 'command-line', ...madeLink(link) });
     return `http://127.0.0.1:${chosen}${path}`;
   };
   const url = `http://127.0.0.1:${chosen}`;
-  return { url, clock, done, uids, told, customers, toCustomers, linkTo };
+  return { url, clock, done, uids, told, customers, toCustomers, linkTo, linkToCustomer };
 }
 
 export interface Reply {
@@ -249,6 +268,17 @@ export class Browser {
     );
   }
 
+  /** As `post`, with any method and body. */
+  send(
+    method: string,
+    path: string,
+    headers: Record<string, string> = {},
+    body?: string,
+  ): Promise<Reply> {
+    const origin = { origin: this.#base, 'sec-fetch-site': 'same-origin' };
+    return this.#ask(method, path, { ...origin, ...headers }, body);
+  }
+
   submit(
     path: string,
     fields: Record<string, string>,
@@ -273,7 +303,7 @@ export class Browser {
   }
 
   async #ask(
-    method: 'GET' | 'POST',
+    method: string,
     path: string,
     headers: Record<string, string>,
     body?: string,
@@ -281,7 +311,11 @@ export class Browser {
     const url = new URL(path, this.#base);
     const cookie = [...this.jar].map(([name, value]) => `${name}=${value}`).join('; ');
     const given = cookie === '' ? headers : { cookie, ...headers };
-    const answer = await request(url, { method, headers: given, body: body ?? null });
+    const answer = await request(url, {
+      method: method as 'GET',
+      headers: given,
+      body: body ?? null,
+    });
     const setCookies = [answer.headers['set-cookie'] ?? []].flat();
     for (const line of setCookies) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
