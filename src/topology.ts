@@ -120,6 +120,8 @@ export interface Topology {
   };
   /** All topics but dedicated ones and those of `extraIngestTopics`. */
   readonly all: readonly Topic[];
+  /** The transactional id with which the one writer of `config` at a time fences the others. */
+  readonly configWriter: string;
   /**
    * The topics of `all` that a role reads or writes. They must exist before it starts; it need not
    * see others.
@@ -335,6 +337,7 @@ export function createTopology(options: TopologyOptions): Topology {
         'retention.ms': String(linkDays * dayMs),
       }),
     ],
+    configWriter: `${topics.config}.writer`,
     usedBy: {
       gateway: [topics.config, topics.ingest, topics.ingestRejected],
       router: [

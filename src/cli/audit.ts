@@ -16,7 +16,7 @@ import type { RedriveOptions } from './letters/options.ts';
 /** A command that is stopped while Kafka is away waits no longer for the entry that says so. */
 const outcomeMs = 10_000;
 
-type Done = Omit<AuditRecord, 'id' | 'at' | 'user' | 'via'>;
+export type Done = Omit<AuditRecord, 'id' | 'at' | 'user' | 'via'>;
 
 /**
  * Resolves to the entry's id when Kafka has it. Whoever may write the topic can write any name into it, so the entry says as whom
@@ -92,7 +92,7 @@ export async function auditedRun(
   }
 }
 
-async function writeFailure(context: Context, done: Done, error: unknown): Promise<void> {
+export async function writeFailure(context: Context, done: Done, error: unknown): Promise<void> {
   const detail = asError(error).message;
   const outcome = error instanceof PostriderError ? 'refused' : 'failed';
   await writeInTime(context, { ...done, outcome, detail });

@@ -2,7 +2,7 @@ import type { KafkaConfig } from 'kafkajs';
 import { LogThrottle } from '../ops/log-throttle.ts';
 import type { Logger } from '../ops/log.ts';
 import { add, exposeTally, type MetricsRegistry, type Tally } from '../ops/metrics.ts';
-import { KafkaCluster, type Cluster, type Sharing } from './cluster/cluster.ts';
+import { KafkaCluster, type Sharing } from './cluster/cluster.ts';
 import { Connections } from './cluster/connections.ts';
 import { SharedFetches } from './cluster/shared-fetches.ts';
 import { timeouts } from './kafkajs/broker-connection.ts';
@@ -73,7 +73,7 @@ export class KafkaClient extends kafkajs.Kafka {
   }
 
   /** Connects when something is asked; whoever opens it closes it. See `ClusterClient`. */
-  openCluster(sharing?: Sharing): Cluster {
+  openCluster(sharing?: Sharing): KafkaCluster {
     const fetches = sharing === undefined ? undefined : this.#fetches[sharing];
     return new KafkaCluster(this.#options.brokers, this.#connections, fetches);
   }

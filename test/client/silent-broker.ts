@@ -35,7 +35,7 @@ export async function startSilentBroker(topic: string, answers: number): Promise
   const metadata = metadataOf(port, topic);
   const bodies = new Map([
     [versionsKey, versions],
-    [initProducerIdExchange.apiKey, producerId],
+    [initProducerIdExchange().apiKey, producerId],
   ]);
   return {
     address: `127.0.0.1:${port}`,
@@ -64,7 +64,7 @@ const noError = 0;
 const spoken = [
   { apiKey: versionsKey, version: 0 },
   metadataExchange([]),
-  initProducerIdExchange,
+  initProducerIdExchange(),
   produceExchange({ timeoutMs: 0, topics: [] }),
 ];
 const versionsWriter = new ByteWriter(64).int16(noError);

@@ -84,6 +84,7 @@ const processes = [
   'router',
   'delivery',
   'console',
+  'api',
   'dev',
   'demo',
   'listen',

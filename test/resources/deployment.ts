@@ -2,7 +2,7 @@ import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
 import { createProducer, type Producer } from '../../src/kafka/produce/producer.ts';
 import { systemClock, type SteadyClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
-import { planFiles, writeChanges } from '../../src/resources/apply/apply.ts';
+import { makeDedicatedTopics, planFiles, recordsOf } from '../../src/resources/apply/apply.ts';
 import type { ConfigTopicAccess } from '../../src/resources/config/config-topic.ts';
 import { noVariables } from '../../src/resources/apply/interpolate.ts';
 import { parseDocuments } from '../../src/resources/apply/document.ts';
@@ -59,7 +59,9 @@ export async function testDeployment(): Promise<TestDeployment> {
         endOverlap: false,
         ...exampleBounds,
       });
-      await writeChanges({ kafka, topology, producer }, changes);
+      await makeDedicatedTopics(access, changes);
+      const topic = topology.topics.config;
+      await producer.send(recordsOf(changes).map((each) => ({ topic, partition: 0, ...each })));
       return changes.map(formatChange);
     },
     stop: () => producer.close(5_000),

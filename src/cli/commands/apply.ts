@@ -1,17 +1,18 @@
 import { Option, type Command } from 'commander';
 import type { ParsedFile } from '../../resources/apply/document.ts';
 import { formatChange, type Change } from '../../resources/apply/plan.ts';
-import { audited, changesText } from '../audit.ts';
+import { recordKey } from '../../resources/config/stored.ts';
+import { changesText } from '../audit.ts';
+import { auditedChange } from '../resources/audited-change.ts';
 import type { Context } from '../context.ts';
 import { printChanges, showDifferences } from '../resources/differences.ts';
 import {
   checkFirst,
   load,
   othersOf,
-  planFrom,
+  planNow,
   warnOfRefusedUrls,
   withFiles,
-  write,
   type FileOptions,
 } from '../resources/plan-files.ts';
 import { confirmRemoval, refuseMassRemoval } from '../resources/removal.ts';
@@ -47,25 +48,31 @@ export function registerApply(program: Command, context: Context): void {
 }
 
 async function apply(context: Context, options: ApplyOptions): Promise<void> {
-  let isWriting = false;
+  const progress = { isWriting: false };
   try {
     const files = await load(context, options);
-    const { changes, stored } = await planFrom(context, files, options);
-    const removed = changes.filter(({ action }) => action === 'delete');
-    refuseMassRemoval(removed.length, stored.size, options.maxDeleted);
-    await confirmRemoval(context, stored, removed, options);
-    isWriting = true;
-    const written = changes.filter(({ value }) => value !== undefined);
-    if (written.length > 0)
-      await audited(context, { action: 'apply', detail: changesText(written) }, () =>
-        write(context, changes),
-      );
+    checkFirst(context, files, othersOf(options));
+    await warnOfRefusedUrls(context, files);
+    let confirmed = '';
+    const changes = await auditedChange(context, async (followed) => {
+      const { changes: planned, stored } = await planNow(context, files, options, followed);
+      const removed = planned.filter(({ action }) => action === 'delete');
+      refuseMassRemoval(removed.length, stored.size, options.maxDeleted);
+      const names = removed.map(recordKey).join();
+      if (names !== confirmed) await confirmRemoval(context, stored, removed, options);
+      confirmed = names;
+      const written = planned.filter(({ value }) => value !== undefined);
+      const onWrite = (): void => {
+        progress.isWriting = true;
+      };
+      return { changes: planned, done: { action: 'apply', detail: changesText(written) }, onWrite };
+    });
     printChanges(context, options, { isCompared: true, changes }, changedLine);
     if (!isForPrograms(options)) context.print(totalsOf(changes));
   } catch (error) {
     // The log of a Job is all that its reader has.
     context.note(
-      isWriting
+      progress.isWriting
         ? 'some of the changes may be in force; apply the files again'
         : 'nothing was changed; what was applied before stays in force',
     );

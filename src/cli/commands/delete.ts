@@ -11,7 +11,7 @@ import { formatChange, planDeletion } from '../../resources/apply/plan.ts';
 import { parseKind } from '../../resources/present.ts';
 import { audited } from '../audit.ts';
 import type { Context } from '../context.ts';
-import { write } from '../resources/plan-files.ts';
+import { auditedChange } from '../resources/audited-change.ts';
 import { confirmRemoval } from '../resources/removal.ts';
 
 /** `postrider delete`: one resource. */
@@ -66,10 +66,15 @@ async function writeDeletion(
   name: ResourceName,
   options: DeleteOptions,
 ): Promise<void> {
-  const change = planDeletion(stored, name);
+  planDeletion(stored, name);
   await confirmRemoval(context, stored, [name], options);
-  await audited(context, deletionEntry(name, options), () => write(context, [change]));
-  context.print(formatChange(change));
+  const changes = await auditedChange(context, ({ resources }) =>
+    Promise.resolve({
+      changes: [planDeletion(resources, name)],
+      done: deletionEntry(name, options),
+    }),
+  );
+  for (const change of changes) context.print(formatChange(change));
 }
 
 /** For an audience, with what its users are told. */

@@ -7,7 +7,6 @@ import { createSecretKeys } from '../../resources/config/secrets.ts';
 import { notSet } from '../../settings/misspelt.ts';
 import { audited } from '../audit.ts';
 import type { Context } from '../context.ts';
-import { withProducer } from '../connect/with-producer.ts';
 
 /** `postrider secrets`: shared secrets, and the encryption of what the `config` topic holds. */
 export function registerSecrets(program: Command, context: Context): void {
@@ -39,9 +38,7 @@ async function rotate(context: Context): Promise<void> {
   const { kafka, settings, log } = context;
   const topology = await context.topology();
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
-  const { rewritten, unreadable } = await withProducer(context, (producer) =>
-    rotateSecrets({ kafka, topology, log, producer, secretKeys }),
-  );
+  const { rewritten, unreadable } = await rotateSecrets({ kafka, topology, log }, secretKeys);
   for (const key of rewritten) context.print(`encrypted ${key} again`);
   const [first] = unreadable;
   if (first === undefined) {

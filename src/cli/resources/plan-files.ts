@@ -1,12 +1,30 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
+import type { OutgoingRecord } from '../../kafka/record.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { planFiles, writeChanges, type Plan } from '../../resources/apply/apply.ts';
+import {
+  makeDedicatedTopics,
+  planFiles,
+  planOn,
+  recordsOf,
+  type Plan,
+} from '../../resources/apply/apply.ts';
 import { findRefusedUrls, type ResourceBounds } from '../../resources/apply/desired.ts';
 import type { ParsedFile } from '../../resources/apply/document.ts';
 import { loadFiles } from '../../resources/apply/load-files.ts';
-import { checkFiles, type Change, type Others } from '../../resources/apply/plan.ts';
+import {
+  checkFiles,
+  type Change,
+  type Others,
+  type PlanOptions,
+} from '../../resources/apply/plan.ts';
+import {
+  followStoredResources,
+  type ConfigTopicAccess,
+  type FollowedResources,
+} from '../../resources/config/config-topic.ts';
+import { ConfigWriter } from '../../resources/config/config-writer.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
 import { formatProblem, InvalidResources } from '../../resources/problem.ts';
 import { settingNames } from '../../settings/misspelt.ts';
@@ -79,12 +97,36 @@ export function checkFirst(
  */
 export async function planFrom(context: Context, files: ParsedFile, wishes: Wishes): Promise<Plan> {
   checkFirst(context, files, othersOf(wishes));
-  const { settings, kafka, log } = context;
   await warnOfRefusedUrls(context, files);
-  const access = { kafka, topology: await context.topology(), clock: systemClock, log };
+  const access = await configAccess(context);
+  const planned = planFiles(access, files, planOptions(context, wishes));
+  return planned.catch((error: unknown) => listProblems(context, error, 'nothing was applied'));
+}
+
+/** The same, compared with what is stored now. */
+export async function planNow(
+  context: Context,
+  files: ParsedFile,
+  wishes: Wishes,
+  followed: FollowedResources,
+): Promise<Plan> {
+  const access = await configAccess(context);
+  const planned = planOn(access, followed, files, planOptions(context, wishes));
+  return planned.catch((error: unknown) => listProblems(context, error, 'nothing was applied'));
+}
+
+async function configAccess(context: Context): Promise<ConfigTopicAccess> {
+  const { kafka, log } = context;
+  return { kafka, topology: await context.topology(), log };
+}
+
+function planOptions(
+  { settings }: Context,
+  wishes: Wishes,
+): Omit<PlanOptions, 'records' | 'identityOf'> {
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
   const { prune = false, rename = false, newKey = false, endOverlap = false } = wishes;
-  const options = {
+  return {
     secretKeys,
     prune,
     rename,
@@ -92,29 +134,62 @@ export async function planFrom(context: Context, files: ParsedFile, wishes: Wish
     endOverlap,
     ...boundsOf(settings),
   };
-  return planFiles(access, files, options).catch((error: unknown) =>
-    listProblems(context, error, 'nothing was applied'),
-  );
 }
 
 /** For `dev`: validates, then writes; resolves when all is written. */
 export async function applyFiles(context: Context, files: ParsedFile): Promise<readonly Change[]> {
-  const { changes } = await planFrom(context, files, {});
-  await write(context, changes);
-  return changes;
+  checkFirst(context, files, 'unknown');
+  await warnOfRefusedUrls(context, files);
+  return changeResources(context, async (followed) => {
+    const { changes } = await planNow(context, files, {}, followed);
+    return { changes };
+  });
 }
 
-/** Also for `delete`: writes with a producer of its own. */
-export async function write(context: Context, changes: readonly Change[]): Promise<void> {
-  if (changes.every(({ value }) => value === undefined)) return;
-  const { kafka } = context;
-  const topology = await context.topology();
-  const { before, after } = await recordsFor(context, changes);
-  await withProducer(context, async (producer) => {
-    await producer.send(before);
-    await writeChanges({ kafka, topology, producer }, changes);
-    await producer.send(after);
-  });
+/** Changes that a command has decided on. */
+interface Decided {
+  readonly changes: readonly Change[];
+  /** Done before anything is written, such as an entry in the audit. */
+  readonly before?: () => Promise<void>;
+}
+
+/**
+ * Changes resources with nobody else between. Resolves to the changes when they are written.
+ * @param decide is called again when what is stored has changed meanwhile
+ */
+export async function changeResources(
+  context: Context,
+  decide: (followed: FollowedResources) => Promise<Decided>,
+): Promise<readonly Change[]> {
+  const access = await configAccess(context);
+  const followed = await followStoredResources(access);
+  const writer = new ConfigWriter(access, followed);
+  let after: readonly OutgoingRecord[] = [];
+  try {
+    const { result } = await writer.change(async () => {
+      const { changes, before } = await decide(followed);
+      return {
+        records: recordsOf(changes),
+        result: changes,
+        before: async () => {
+          await before?.();
+          await makeDedicatedTopics(access, changes);
+          const beside = await recordsFor(context, changes);
+          after = beside.after;
+          await send(context, beside.before);
+        },
+      };
+    });
+    await send(context, after);
+    return result;
+  } finally {
+    writer.close();
+    await followed.stop();
+  }
+}
+
+async function send(context: Context, records: readonly OutgoingRecord[]): Promise<void> {
+  if (records.length > 0) await withProducer(context, (producer) => producer.send(records));
 }
 
 /** Warns of URLs that delivery will refuse unless its workers are configured otherwise. */

@@ -9,6 +9,7 @@ import {
   type FetchRequest,
 } from '../protocol/fetch.ts';
 import type { Exchange } from '../protocol/fields.ts';
+import { initProducerIdExchange, type ProducerIdentity } from '../protocol/produce.ts';
 import { metadataExchange, noTopicId, type BrokerAddress } from '../protocol/metadata.ts';
 import { answerMs, graceMs, type Connections, type Purpose } from './connections.ts';
 import type { SharedFetches } from './shared-fetches.ts';
@@ -70,8 +71,8 @@ export interface ListedOffset {
   readonly offset: number;
 }
 
-/** FindCoordinator's number for consumer groups. */
-const consumerGroups = 0;
+/** FindCoordinator's numbers. */
+const coordinatorTypes = { group: 0, transactions: 1 };
 
 /** One that also reads: a fetch that waits holds no one up. */
 export class KafkaCluster extends WritingCluster implements Cluster {
@@ -152,17 +153,36 @@ export class KafkaCluster extends WritingCluster implements Cluster {
   }
 
   async findCoordinator(groupId: string, failed?: number): Promise<number> {
+    const nodeIds = failed === undefined ? undefined : await this.#inTurnBefore(failed);
+    return this.#coordinatorOf('group', groupId, nodeIds);
+  }
+
+  /**
+   * The producer id of a transactional id, in a higher epoch than whoever asked before has: a partition that has seen the
+   * higher one takes nothing of the lower one any more, with transactions or without.
+   */
+  async fencingProducerId(transactionalId: string): Promise<ProducerIdentity> {
+    const nodeId = await this.#coordinatorOf('transactions', transactionalId);
+    const exchange = initProducerIdExchange(transactionalId);
+    return this.over(nodeId, this.questions, (connection) => connection.send(exchange, answerMs));
+  }
+
+  async #coordinatorOf(
+    type: keyof typeof coordinatorTypes,
+    name: string,
+    nodeIds?: readonly number[],
+  ): Promise<number> {
     const { errorCode, coordinator } = await this.askAny(
       (connection) =>
         connection.ask<{ readonly errorCode: number; readonly coordinator: BrokerAddress }>(
           'GroupCoordinator',
-          { groupId, coordinatorType: consumerGroups },
+          { groupId: name, coordinatorType: coordinatorTypes[type] },
           answerMs,
         ),
-      failed === undefined ? undefined : await this.#inTurnBefore(failed),
+      nodeIds,
     );
     const error = errorName(errorCode);
-    if (error !== 'NONE') throw new KafkaAnswerError(error, `the coordinator of group ${groupId}`);
+    if (error !== 'NONE') throw new KafkaAnswerError(error, `the coordinator of ${type} ${name}`);
     this.learnBroker(coordinator);
     return coordinator.nodeId;
   }

@@ -131,7 +131,7 @@ export class WritingCluster implements ProducerCluster {
   }
 
   async initProducerId(): Promise<ProducerIdentity> {
-    return this.askAny((connection) => connection.send(initProducerIdExchange, answerMs));
+    return this.askAny((connection) => connection.send(initProducerIdExchange(), answerMs));
   }
 
   close(): void {

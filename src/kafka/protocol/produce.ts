@@ -103,22 +103,28 @@ export interface ProducerIdentity {
   readonly epoch: number;
 }
 
-/** InitProducerId, version 1: requests an id for a producer without transactions. */
-export const initProducerIdExchange: Exchange<ProducerIdentity> = {
-  apiKey: 22,
-  apiName: 'InitProducerId',
-  version: 1,
-  encode: encodeInitProducerIdRequest,
-  decode: decodeInitProducerId,
-};
+/**
+ * InitProducerId, version 1.
+ * @param transactionalId null: any id, for a producer without transactions. Otherwise the id's own, in a higher epoch
+ * than whoever asked before has; its coordinator is asked
+ */
+export function initProducerIdExchange(
+  transactionalId: string | null = null,
+): Exchange<ProducerIdentity> {
+  return {
+    apiKey: 22,
+    apiName: 'InitProducerId',
+    version: 1,
+    encode: () =>
+      new ByteWriter(stringBytes(transactionalId) + 4)
+        .string(transactionalId)
+        .int32(transactionTimeoutMs),
+    decode: decodeInitProducerId,
+  };
+}
 
-const noTransactionalId = null;
 /** Unused without transactions, but must be above zero. */
 const transactionTimeoutMs = 60_000;
-
-function encodeInitProducerIdRequest(): ByteWriter {
-  return new ByteWriter(16).string(noTransactionalId).int32(transactionTimeoutMs);
-}
 
 /** @throws KafkaAnswerError */
 function decodeInitProducerId(bytes: Buffer): ProducerIdentity & { readonly throttleMs: number } {

@@ -1,9 +1,11 @@
 import { ensureTopics } from '../../kafka/admin.ts';
-import type { KafkaClient } from '../../kafka/client.ts';
-import type { Producer } from '../../kafka/produce/producer.ts';
-import type { Topology } from '../../topology.ts';
 import { readAudienceRecords } from '../audiences/records.ts';
-import { followStoredResources, type ConfigTopicAccess } from '../config/config-topic.ts';
+import {
+  followStoredResources,
+  type ConfigTopicAccess,
+  type FollowedResources,
+} from '../config/config-topic.ts';
+import type { ConfigRecord } from '../config/config-writer.ts';
 import { readPauses } from '../pauses/pauses.ts';
 import type { ParsedFile } from './document.ts';
 import { identitiesBefore, newIdentity } from './identities.ts';
@@ -27,42 +29,44 @@ export async function planFiles(
   files: ParsedFile,
   options: Omit<PlanOptions, 'records' | 'identityOf'>,
 ): Promise<Plan> {
-  const { kafka, topology } = access;
-  const [followed, records] = await Promise.all([
-    followStoredResources(access),
-    readAudienceRecords(kafka, topology),
-  ]);
+  const followed = await followStoredResources(access);
   await followed.stop();
-  const { resources: stored, offset } = followed;
-  const identityOf = offset > 0 ? newIdentity : identitiesBefore(await readPauses(kafka, topology));
+  return planOn(access, followed, files, options);
+}
+
+/** The same, compared with what is stored now by a follower that the caller has. */
+export async function planOn(
+  { kafka, topology }: ConfigTopicAccess,
+  { resources: stored, isUntouched }: Pick<FollowedResources, 'resources' | 'isUntouched'>,
+  files: ParsedFile,
+  options: Omit<PlanOptions, 'records' | 'identityOf'>,
+): Promise<Plan> {
+  const [records, identityOf] = await Promise.all([
+    readAudienceRecords(kafka, topology),
+    isUntouched ? readPauses(kafka, topology).then(identitiesBefore) : newIdentity,
+  ]);
   return { changes: planApply(files, stored, { ...options, records, identityOf }), stored };
 }
 
-export interface WriteAccess {
-  readonly kafka: KafkaClient;
-  readonly topology: Topology;
-  readonly producer: Pick<Producer, 'send'>;
+/** The records of changes, in the order in which every reference is valid at every step. */
+export function recordsOf(changes: readonly Change[]): readonly ConfigRecord[] {
+  return changes.flatMap((change) =>
+    change.value === undefined ? [] : [{ key: recordKey(change), value: change.value }],
+  );
 }
 
-/** Resolves when every change is in the `config` topic. Sends nothing if nothing changes. */
-export async function writeChanges(
-  { kafka, topology, producer }: WriteAccess,
+/**
+ * Dedicated topics come before their destinations, because the router writes to a topic as soon as it has read the
+ * destination.
+ */
+export async function makeDedicatedTopics(
+  { kafka, topology }: Pick<ConfigTopicAccess, 'kafka' | 'topology'>,
   changes: readonly Change[],
 ): Promise<void> {
-  const written = changes.filter(({ value }) => value !== undefined);
-  // Dedicated topics come before their destinations, because the router writes to a topic as soon as it has
-  // read the destination.
-  const dedicated = written.flatMap(({ resource }) =>
-    resource?.kind === 'Destination' && resource.topic === 'dedicated'
+  const dedicated = changes.flatMap(({ resource, value }) =>
+    value !== undefined && resource?.kind === 'Destination' && resource.topic === 'dedicated'
       ? [topology.dedicatedTopic(resource.id, resource.partitions)]
       : [],
   );
   if (dedicated.length > 0) await ensureTopics(kafka, dedicated);
-  const records = written.map((change) => ({
-    topic: topology.topics.config,
-    partition: 0,
-    key: recordKey(change),
-    value: change.value ?? null,
-  }));
-  if (records.length > 0) await producer.send(records);
 }

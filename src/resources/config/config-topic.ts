@@ -1,6 +1,8 @@
 import { PostriderError } from '../../errors.ts';
 import { withAdmin } from '../../kafka/admin.ts';
 import type { KafkaClient } from '../../kafka/client.ts';
+import type { ProducerIdentity } from '../../kafka/protocol/produce.ts';
+import { claimKey, writerOf } from '../../kafka/produce/exclusive-writer.ts';
 import { followTable, newestByKey } from '../../kafka/follow/table.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Topology } from '../../topology.ts';
@@ -10,6 +12,7 @@ import {
   decodeStored,
   notStored,
   readableOfKind,
+  type StoredResource,
   type StoredResources,
 } from './stored-resources.ts';
 
@@ -20,10 +23,21 @@ export interface ConfigTopicAccess {
 }
 
 /** The content of the `config` topic, followed without a secret key, so secrets stay sealed. */
-export interface FollowedResources {
-  readonly resources: StoredResources;
+export interface FollowedTopic<V> {
+  /** By record key, `<kind>/<id>`. */
+  readonly resources: ReadonlyMap<string, V>;
   /** The offset up to which the topic has been read. */
   readonly offset: number;
+  /** Nothing was ever written to the topic. */
+  readonly isUntouched: boolean;
+  /** How many records have changed resources so far. */
+  readonly changes: number;
+  /** Whoever wrote the newest record; undefined: nobody who writes exclusively. */
+  readonly writer: ProducerIdentity | undefined;
+  /** The steady time at which the last claim of the topic came here; before it was loaded: long ago. */
+  readonly claimedMs: number;
+  /** Calls back with the record key, `<kind>/<id>`, of each resource that changes from now on. */
+  onChange(listener: (key: string) => void): void;
   /** Resolves once nothing that was written 2 s ago is missing. */
   fresh(): Promise<void>;
   /** Resolves once nothing is missing that was written before this call. */
@@ -31,25 +45,73 @@ export interface FollowedResources {
   stop(): Promise<void>;
 }
 
+export type FollowedResources = FollowedTopic<StoredResource>;
+
 /**
  * Resolves once everything that was in the `config` topic when this was called is there.
  * @throws PostriderError `not-found` without the topic, `kafka-unavailable`
  */
 export async function followStoredResources(access: ConfigTopicAccess): Promise<FollowedResources> {
+  return followConfigTopic(access, (key, value) => decodeStored(key, value.toString()));
+}
+
+/**
+ * The same, as the caller reads each record.
+ * @param decode undefined: the record is not there
+ * @throws PostriderError `not-found` without the topic, `kafka-unavailable`
+ */
+export async function followConfigTopic<V>(
+  access: ConfigTopicAccess,
+  decode: (key: string, value: Buffer) => V | undefined,
+): Promise<FollowedTopic<V>> {
   const { kafka, topology, log } = access;
   await requireTopic(kafka, topology.topics.config);
+  const newest = newestByKey(decode);
+  let isLoaded = false;
+  let [changes, claims] = [0, 0];
+  let writer: ProducerIdentity | undefined;
+  let claimedMs = -Infinity;
   const table = followTable(
     kafka,
     { topic: topology.topics.config, log },
-    newestByKey((key, value) => decodeStored(key, value.toString())),
+    {
+      ...newest,
+      apply: (resources, record) => {
+        writer = writerOf(record.headers);
+        if (record.key?.toString() === claimKey) {
+          claims += 1;
+          claimedMs = isLoaded ? performance.now() : -Infinity;
+          return undefined;
+        }
+        changes += 1;
+        return newest.apply(resources, record);
+      },
+    },
   );
   await table.loaded;
+  isLoaded = true;
   return {
     get resources() {
       return table.current;
     },
     get offset() {
       return table.position();
+    },
+    // Claims that were compacted away leave a gap, as everything else does.
+    get isUntouched() {
+      return table.position() <= claims;
+    },
+    get changes() {
+      return changes;
+    },
+    get writer() {
+      return writer;
+    },
+    get claimedMs() {
+      return claimedMs;
+    },
+    onChange: (listener) => {
+      table.onChange(listener);
     },
     fresh: async () => {
       if (!table.isFresh()) await table.caughtUp();

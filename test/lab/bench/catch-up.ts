@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { KafkaClient } from '../../../src/kafka/client.ts';
-import type { Cluster } from '../../../src/kafka/cluster/cluster.ts';
+import type { KafkaCluster } from '../../../src/kafka/cluster/cluster.ts';
 import { startConsumeLoop } from '../../../src/kafka/consume/consume-loop.ts';
 import { systemClock } from '../../../src/ops/clock.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
@@ -55,7 +55,7 @@ export async function catchUp({ brokers, prefix, log }: CatchUpOptions): Promise
 class CountingKafka extends KafkaClient {
   fetchedBytes = 0;
 
-  override openCluster(): Cluster {
+  override openCluster(): KafkaCluster {
     const cluster = super.openCluster();
     const fetch = cluster.fetch.bind(cluster);
     cluster.fetch = async (nodeId, request) => {

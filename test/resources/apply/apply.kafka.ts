@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { withAdmin } from '../../../src/kafka/admin.ts';
-import { writeChanges } from '../../../src/resources/apply/apply.ts';
+import { makeDedicatedTopics } from '../../../src/resources/apply/apply.ts';
 import { readStoredResources } from '../../../src/resources/config/config-topic.ts';
 import type { Change } from '../../../src/resources/apply/plan.ts';
 import { InvalidResources } from '../../../src/resources/problem.ts';
@@ -65,14 +65,10 @@ test('a dedicated topic is there before anyone can know of its destination', asy
   const resource = exampleDestination({ id: 'early', topic: 'dedicated', partitions: 5 });
   const { kind, id } = resource;
   const topic = topology.dedicatedTopic(id).name;
-  let partitions: number | undefined;
-  const send = async (): Promise<void> => {
-    const specs = await withAdmin(kafka, (admin) => admin.describeTopics([topic]));
-    partitions = specs.get(topic)?.partitions;
-  };
   const change: Change = { action: 'create', kind, id, fields: [], resource, value: '{}' };
-  await writeChanges({ kafka, topology, producer: { send } }, [change]);
-  assert.equal(partitions, 5);
+  await makeDedicatedTopics({ kafka, topology }, [change]);
+  const specs = await withAdmin(kafka, (admin) => admin.describeTopics([topic]));
+  assert.equal(specs.get(topic)?.partitions, 5);
   await withAdmin(kafka, (admin) => admin.deleteTopic(topic));
 });
 

@@ -21,7 +21,7 @@ const decoders: readonly ((bytes: Buffer) => unknown)[] = [
   (bytes) => metadata.decode(bytes),
   decodeProduceAnswer,
   (bytes) => epochEnd.decode(bytes),
-  (bytes) => initProducerIdExchange.decode(bytes),
+  (bytes) => initProducerIdExchange().decode(bytes),
 ];
 
 /** Each decoded thing stands for at least one byte of the answer. */
