@@ -51,3 +51,12 @@ function escaped(character: string): string {
 export function counted(count: number, noun: string): string {
   return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }
+
+const mostNamed = 20;
+
+/** The first ones, and how many more there are. */
+export function enumerated(texts: readonly string[], separator: string = ', '): string {
+  const named = texts.slice(0, mostNamed).join(separator);
+  const more = texts.length - mostNamed;
+  return more > 0 ? `${named} and ${more} more` : named;
+}

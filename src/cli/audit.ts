@@ -7,7 +7,6 @@ import { withAdmin } from '../kafka/admin.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import { systemClock } from '../ops/clock.ts';
 import { counted } from '../printable.ts';
-import type { Change } from '../resources/apply/plan.ts';
 import { requireTopics } from '../resources/require-topics.ts';
 import { withProducer } from './connect/with-producer.ts';
 import type { Context } from './context.ts';
@@ -142,20 +141,6 @@ export function ofDestinations(
   const [destination] = all;
   if (destination === undefined) return {};
   return all.length === 1 ? { destination } : { destinations: all };
-}
-
-const mostNamed = 20;
-
-/** The names of the changed resources, without their fields: these may be secrets. */
-export function changesText(changes: readonly Change[]): string {
-  return shortened(changes.map(({ action, kind, id }) => `${action} ${kind}/${id}`));
-}
-
-/** The first ones, and how many more there are. */
-export function shortened(texts: readonly string[]): string {
-  const named = texts.slice(0, mostNamed).join(', ');
-  const more = texts.length - mostNamed;
-  return more > 0 ? `${named} and ${more} more` : named;
 }
 
 /**

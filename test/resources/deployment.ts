@@ -56,6 +56,7 @@ export async function testDeployment(): Promise<TestDeployment> {
         prune,
         rename: false,
         newKey: false,
+        takeOver: false,
         endOverlap: false,
         ...exampleBounds,
       });

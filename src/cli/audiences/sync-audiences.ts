@@ -18,12 +18,13 @@ import { asError, PostriderError } from '../../errors.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { startOpsServer, type OpsServer } from '../../ops/http-server.ts';
 import { createMetrics, type MetricsRegistry } from '../../ops/metrics.ts';
+import { enumerated } from '../../printable.ts';
 import type { Audience, ComputedTrait } from '../../resources/resource.ts';
 import type { OutputFormat } from '../../resources/present.ts';
 import { readAudienceRecords } from '../../resources/audiences/records.ts';
 import type { SyncEntry } from '../../resources/audiences/record.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
-import { auditedWhereSeen, shortened } from '../audit.ts';
+import { auditedWhereSeen } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { aloneWith } from './one-at-a-time.ts';
 import { isForPrograms, present, type OutputOptions } from '../terminal/output.ts';
@@ -110,7 +111,7 @@ function syncText(ids: readonly string[], options: AudienceSyncOptions): string 
   }).flatMap(([name, value]) =>
     value === undefined ? [] : value === true ? [`--${name}`] : [`--${name} ${value}`],
   );
-  return [ids.length === 0 ? 'all' : shortened(ids), ...wishes].join(' ');
+  return [ids.length === 0 ? 'all' : enumerated(ids), ...wishes].join(' ');
 }
 
 async function syncFound(

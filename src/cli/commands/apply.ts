@@ -1,15 +1,14 @@
 import { Option, type Command } from 'commander';
 import type { ParsedFile } from '../../resources/apply/document.ts';
 import { formatChange, type Change } from '../../resources/apply/plan.ts';
+import { changesInWords } from '../../resources/apply/changes-in-words.ts';
 import { recordKey } from '../../resources/config/stored.ts';
-import { changesText } from '../audit.ts';
 import { auditedChange } from '../resources/audited-change.ts';
 import type { Context } from '../context.ts';
 import { printChanges, showDifferences } from '../resources/differences.ts';
 import {
   checkFirst,
   load,
-  othersOf,
   planNow,
   warnOfRefusedUrls,
   withFiles,
@@ -51,7 +50,7 @@ async function apply(context: Context, options: ApplyOptions): Promise<void> {
   const progress = { isWriting: false };
   try {
     const files = await load(context, options);
-    checkFirst(context, files, othersOf(options));
+    checkFirst(context, files, 'unknown');
     await warnOfRefusedUrls(context, files);
     let confirmed = '';
     const changes = await auditedChange(context, async (followed) => {
@@ -65,7 +64,8 @@ async function apply(context: Context, options: ApplyOptions): Promise<void> {
       const onWrite = (): void => {
         progress.isWriting = true;
       };
-      return { changes: planned, done: { action: 'apply', detail: changesText(written) }, onWrite };
+      const done = { action: 'apply', detail: changesInWords(written) } as const;
+      return { changes: planned, done, onWrite };
     });
     printChanges(context, options, { isCompared: true, changes }, changedLine);
     if (!isForPrograms(options)) context.print(totalsOf(changes));
@@ -103,7 +103,7 @@ function totalsOf(changes: readonly Change[]): string {
 
 /** Needs no Kafka, so that a build can do it. */
 async function checkOnly(context: Context, files: ParsedFile, options: FileOptions): Promise<void> {
-  checkFirst(context, files, othersOf(options));
+  checkFirst(context, files, options.prune === true ? 'pruned' : 'unknown');
   await warnOfRefusedUrls(context, files);
   const isAll = options.prune === true;
   context.note(

@@ -7,6 +7,7 @@ import { recordKey, type ResourceName } from '../../resources/config/stored.ts';
 import { ofKind, type StoredResources } from '../../resources/config/stored-resources.ts';
 import type { Resource } from '../../resources/resource.ts';
 import { readStoredResources } from '../../resources/config/config-topic.ts';
+import { changeInWords } from '../../resources/apply/changes-in-words.ts';
 import { formatChange, planDeletion } from '../../resources/apply/plan.ts';
 import { parseKind } from '../../resources/present.ts';
 import { audited } from '../audit.ts';
@@ -29,6 +30,7 @@ export function registerDelete(program: Command, context: Context): void {
       '--keep-traits',
       'for an audience or computed trait: send nothing, so that users keep the trait',
     )
+    .option('--take-over', 'also if the API manages it')
     .option('--yes', 'do not ask')
     .action((kind: string, id: string, options: DeleteOptions) =>
       deleteResource(context, kind, id, options),
@@ -38,6 +40,7 @@ export function registerDelete(program: Command, context: Context): void {
 interface DeleteOptions {
   readonly retire?: true;
   readonly keepTraits?: true;
+  readonly takeOver?: true;
   readonly yes?: true;
 }
 
@@ -66,24 +69,24 @@ async function writeDeletion(
   name: ResourceName,
   options: DeleteOptions,
 ): Promise<void> {
-  planDeletion(stored, name);
+  const wishes = { takeOver: options.takeOver === true };
+  planDeletion(stored, name, wishes);
   await confirmRemoval(context, stored, [name], options);
-  const changes = await auditedChange(context, ({ resources }) =>
-    Promise.resolve({
-      changes: [planDeletion(resources, name)],
-      done: deletionEntry(name, options),
-    }),
-  );
+  const changes = await auditedChange(context, ({ resources }) => {
+    const change = planDeletion(resources, name, wishes);
+    const done = deletionEntry(changeInWords(change), options);
+    return Promise.resolve({ changes: [change], done });
+  });
   for (const change of changes) context.print(formatChange(change));
 }
 
 /** For an audience, with what its users are told. */
 function deletionEntry(
-  { kind, id }: ResourceName,
+  what: string,
   { retire, keepTraits }: DeleteOptions,
 ): { readonly action: 'delete'; readonly detail: string } {
   const told = retire === true ? ' --retire' : keepTraits === true ? ' --keep-traits' : '';
-  return { action: 'delete', detail: `delete ${kind}/${id}${told}` };
+  return { action: 'delete', detail: `${what}${told}` };
 }
 
 /**
@@ -118,7 +121,8 @@ async function deleteAudience(
   const end = (): ReturnType<typeof retireAudience> =>
     retireAudience(deps, name.id, unrecorded, retiring);
   // The run that was cut off has written of the deletion.
-  const retired = await (isLeft ? audited(context, deletionEntry(name, options), end) : end());
+  const entry = deletionEntry(`delete ${recordKey(name)}`, options);
+  const retired = await (isLeft ? audited(context, entry, end) : end());
   for (const each of retired)
     context.print(`${name.kind} ${name.id}: ${describeRetired(each, isSilent)}`);
   if (retiring.directory !== undefined)

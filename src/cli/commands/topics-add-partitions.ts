@@ -1,8 +1,9 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { addPartitions, effectsOf, planGrowth } from '../../resources/add-partitions.ts';
 import { withAdmin } from '../../kafka/admin.ts';
+import { enumerated } from '../../printable.ts';
 import { describeOurs } from '../../resources/topics.ts';
-import { audited, shortened } from '../audit.ts';
+import { audited } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { confirm } from '../terminal/terminal.ts';
 
@@ -44,7 +45,7 @@ async function growTopics(
     if (yes !== true)
       await confirm(context.terminal, doing, 'nobody can be asked here, so add --yes to do it');
     const texts = growth.map(({ name, from, to }) => `${name} from ${from} to ${to}`);
-    await audited(context, { action: 'add-partitions', detail: shortened(texts) }, () =>
+    await audited(context, { action: 'add-partitions', detail: enumerated(texts) }, () =>
       addPartitions(kafka, growth),
     );
     for (const { name, to } of growth) context.print(`${name} has ${to} partitions`);

@@ -44,6 +44,7 @@ interface Wishes {
   readonly rename?: true;
   readonly newKey?: true;
   readonly endOverlap?: true;
+  readonly takeOver?: true;
 }
 
 export function withFiles(command: Command): Command {
@@ -52,7 +53,14 @@ export function withFiles(command: Command): Command {
       '-f, --file <files...>',
       'YAML or JSON files, folders with such files, or - for stdin',
     )
-    .option('--prune', 'also delete all resources that are not in the files')
+    .option(
+      '--prune',
+      'also delete all resources that are not in the files, but those that the API manages',
+    )
+    .option(
+      '--take-over',
+      'from now on, files manage what they name, also what the API has managed',
+    )
     .option(
       '--rename',
       'accept changed names of audiences and computed traits, which change their traits',
@@ -67,11 +75,6 @@ export async function load(
   { file }: Pick<FileOptions, 'file'>,
 ): Promise<ParsedFile> {
   return loadFiles(file, { environment, settings: settingNames, stdin: terminal.stdin });
-}
-
-/** The knowledge of other resources before they are read from Kafka. */
-export function othersOf({ prune }: Wishes): Others {
-  return prune === true ? 'pruned' : 'unknown';
 }
 
 /**
@@ -96,7 +99,7 @@ export function checkFirst(
  * once.
  */
 export async function planFrom(context: Context, files: ParsedFile, wishes: Wishes): Promise<Plan> {
-  checkFirst(context, files, othersOf(wishes));
+  checkFirst(context, files, 'unknown');
   await warnOfRefusedUrls(context, files);
   const access = await configAccess(context);
   const planned = planFiles(access, files, planOptions(context, wishes));
@@ -125,10 +128,12 @@ function planOptions(
   wishes: Wishes,
 ): Omit<PlanOptions, 'records' | 'identityOf'> {
   const secretKeys = createSecretKeys(settings.secretKey, settings.secretKeyPrevious);
-  const { prune = false, rename = false, newKey = false, endOverlap = false } = wishes;
+  const { prune = false, rename = false, newKey = false } = wishes;
+  const { endOverlap = false, takeOver = false } = wishes;
   return {
     secretKeys,
     prune,
+    takeOver,
     rename,
     newKey,
     endOverlap,

@@ -33,6 +33,19 @@ export function compareFields(before: Resource, after: Resource): readonly Field
   return compare([], real, shown);
 }
 
+/** The fields that a resource is made or deleted with, but its kind and id, as changes from nothing or to nothing. */
+export function fieldsOf(
+  sides: { readonly before: Resource } | { readonly after: Resource },
+): readonly FieldChange[] {
+  const { before, after }: { readonly before?: Resource; readonly after?: Resource } = sides;
+  const [documentBefore, documentAfter] = [before, after].map((side) => {
+    const { kind, id, ...fields }: Branch = { ...(side === undefined ? {} : shownDocument(side)) };
+    return fields;
+  });
+  const shown = { before: documentBefore, after: documentAfter };
+  return compare([], shown, shown);
+}
+
 function compare(path: readonly PropertyKey[], real: Sides, shown: Sides): FieldChange[] {
   if (isDeepStrictEqual(real.before, real.after)) return [];
   if (isBranch(real.before) && isBranch(real.after))

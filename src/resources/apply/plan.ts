@@ -1,6 +1,7 @@
 import { PostriderError } from '../../errors.ts';
 import type { WithUid } from '../../event/uid.ts';
 import { hintAt } from '../../near.ts';
+import { enumerated } from '../../printable.ts';
 import type { AudienceRecords } from '../audiences/records.ts';
 import { overlapAfter, type Overlap, type OverlapOptions } from '../secret-overlap.ts';
 import type { SecretKeys } from '../config/secrets.ts';
@@ -16,10 +17,10 @@ import {
   type ResourceName,
   type SealedResource,
 } from '../config/stored.ts';
-import { InvalidResources } from '../problem.ts';
-import { resourceKinds, type Resource, type ResourceKind } from '../resource.ts';
+import { InvalidResources, type Problem } from '../problem.ts';
+import { managerOf, resourceKinds, type Resource, type ResourceKind } from '../resource.ts';
 import { parseDesired, type DesiredResources, type ResourceBounds } from './desired.ts';
-import type { ParsedFile } from './document.ts';
+import { problemAt, type ParsedFile } from './document.ts';
 import { compareFields, type FieldChange } from './field-changes.ts';
 import { describeTold, refuseWhileTold, settleTraits } from './traits.ts';
 import { findReferenceProblems, findTraitProblems } from './references.ts';
@@ -31,6 +32,8 @@ export interface Change extends ResourceName {
   readonly fields: readonly FieldChange[];
   /** Missing for deletions. */
   readonly resource?: Resource;
+  /** For deletions: what is deleted, its secrets sealed; missing where it cannot be read. */
+  readonly deleted?: SealedResource;
   /** The value to write to the `config` topic, null for a tombstone; missing where nothing is written. */
   readonly value?: string | null;
   /** Anything else that a person should know about the change. */
@@ -45,8 +48,10 @@ export interface NewIdentity extends WithUid {
 
 export interface PlanOptions extends ResourceBounds, OverlapOptions {
   readonly secretKeys: SecretKeys;
-  /** Also delete stored resources that are not in the files. */
+  /** Also delete stored resources that are not in the files. Those of the API stay. */
   readonly prune: boolean;
+  /** From now on, files manage what they name, also what the API has managed. */
+  readonly takeOver: boolean;
   /** Traits follow changed names. */
   readonly rename: boolean;
   /** The key that the stored secrets were encrypted with is lost. */
@@ -67,16 +72,21 @@ export function planApply(
   stored: StoredResources,
   options: PlanOptions,
 ): readonly Change[] {
-  const { secretKeys, prune, rename, newKey, records } = options;
+  const { prune, rename, newKey, takeOver, records, secretKeys } = options;
   const parsed = parseDesired(files.documents, options);
   const { desired, notes, ...settled } = settleTraits(parsed, stored, rename);
   const desiredKeys = new Set(desired.resources.map(({ resource }) => recordKey(resource)));
   const others = [...stored.values()].filter(({ name }) => !desiredKeys.has(recordKey(name)));
-  const kept = (prune ? [] : others).flatMap(({ sealed }) => sealed?.sealed ?? []);
+  const pruned = prune ? others.filter(({ managedBy }) => managedBy === undefined) : [];
+  const gone = new Set(pruned);
+  const kept = others
+    .filter((each) => !gone.has(each))
+    .flatMap(({ sealed }) => sealed?.sealed ?? []);
   const problems = [
     ...files.problems,
     ...desired.problems,
     ...settled.problems,
+    ...(takeOver ? [] : findForeign(desired, stored)),
     ...findReferenceProblems(desired, kept),
     ...findTraitProblems(desired, kept, records),
   ];
@@ -95,10 +105,9 @@ export function planApply(
     })
     .sort((a, b) => rank(a.kind) - rank(b.kind));
   if (!newKey && written.some(writesSecrets)) refuseWrongKey(stored, secretKeys);
-  for (const { name } of prune ? others : []) refuseWhileTold(records, name);
-  const deleted = (prune ? others : [])
-    .map(({ name }) => planDelete(name))
-    .sort((a, b) => rank(b.kind) - rank(a.kind));
+  for (const { name } of pruned) refuseWhileTold(records, name);
+  refuseWhileNamed(pruned, kept);
+  const deleted = pruned.map(planDelete).sort((a, b) => rank(b.kind) - rank(a.kind));
   return [...written, ...deleted];
 }
 
@@ -125,8 +134,9 @@ export function checkFiles(files: ParsedFile, others: Others, bounds: ResourceBo
 }
 
 /** A single deletion: by `delete`, or by an apply that prunes. */
-export function planDelete({ kind, id }: ResourceName): Change {
-  return { action: 'delete', kind, id, fields: [], value: null };
+function planDelete({ name: { kind, id }, sealed }: StoredResource): Change {
+  const deleted = sealed === undefined ? {} : { deleted: sealed };
+  return { action: 'delete', kind, id, fields: [], value: null, ...deleted };
 }
 
 /** `update Destination crm: webhooks, sharedSecret` */
@@ -212,9 +222,25 @@ function differences(
     const visible = compareFields(maskResource(sealed), maskResource({ sealed: resource }));
     return [...visible, { path: 'secrets, which could not be decrypted' }];
   }
-  const fields = compareFields(before, resource);
+  const fields = [...compareFields(before, resource), ...compareManagers(before, resource)];
   const isNewKeyAlone = fields.length === 0 && needsNewKey(sealed, secretKeys);
   return isNewKeyAlone ? [{ path: 'encryption key' }] : fields;
+}
+
+/** No file has the manager. */
+function compareManagers(before: Resource, after: Resource): readonly FieldChange[] {
+  const values = { before: managerOf(before), after: managerOf(after) };
+  return values.before === values.after ? [] : [{ path: 'managedBy', values }];
+}
+
+/** Resources of the API that the files name: whoever made them there would find them changed. */
+function findForeign({ resources }: DesiredResources, stored: StoredResources): readonly Problem[] {
+  return resources.flatMap(({ resource, document }) => {
+    if (stored.get(recordKey(resource))?.managedBy === undefined) return [];
+    const { kind, id } = resource;
+    const reason = `${kind} ${id} is managed by the API: change it there and take it out of the files, or give --take-over, and files manage it from then on`;
+    return [problemAt(document, ['id'], reason)];
+  });
 }
 
 function writesSecrets({ resource, value }: Change): boolean {
@@ -246,35 +272,65 @@ function rank(kind: ResourceKind): number {
 }
 
 /**
- * The deletion of one resource, to be written with `writeChanges`.
- * @throws PostriderError `not-found`; `resource-invalid` for a resource that others still refer to
+ * The deletion of one resource.
+ * @param options `takeOver`: also if the API manages it
+ * @throws PostriderError `not-found`; `resource-invalid` for one that others still refer to, or that the API manages
  */
-export function planDeletion(stored: StoredResources, name: ResourceName): Change {
+export function planDeletion(
+  stored: StoredResources,
+  name: ResourceName,
+  { takeOver }: Pick<PlanOptions, 'takeOver'>,
+): Change {
   const { kind, id } = name;
-  if (!stored.has(recordKey(name))) {
+  const found = stored.get(recordKey(name));
+  if (found === undefined) {
     const known = ofKind(stored, kind).map((each) => each.name.id);
     throw new PostriderError('not-found', `there is no ${kind} ${id}${hintAt(id, known)}`);
   }
-  const users = [...stored.values()]
-    .flatMap(({ sealed }) => sealed?.sealed ?? [])
-    .filter((resource) => isNamedBy(name, resource))
-    .map((resource) => `${resource.kind} ${resource.id}`)
-    .sort();
-  if (users.length > 0)
+  if (found.managedBy !== undefined && !takeOver)
     throw new PostriderError(
       'resource-invalid',
-      `${kind} ${id} cannot be deleted, because it is named by ${users.join(', ')}`,
+      `${kind} ${id} is managed by the API: delete it there, or give --take-over`,
     );
-  return planDelete(name);
+  refuseWhileNamed(
+    [found],
+    [...stored.values()].flatMap(({ sealed }) => sealed?.sealed ?? []),
+  );
+  return planDelete(found);
 }
 
-function isNamedBy({ kind, id }: ResourceName, resource: Resource): boolean {
-  if (resource.kind === 'Source' || resource.kind === 'NoticeHook') return false;
-  if (kind === 'Source')
-    return resource.kind === 'Destination' ? resource.sources.includes(id) : resource.source === id;
-  return (
-    kind === 'Destination' &&
-    resource.kind !== 'Destination' &&
-    resource.destinations?.includes(id) === true
-  );
+/**
+ * @param kept what is not deleted
+ * @throws PostriderError `resource-invalid` for a resource that one of these names
+ */
+function refuseWhileNamed(deleted: readonly StoredResource[], kept: Iterable<Resource>): void {
+  const users = new Map<string, string[]>(deleted.map(({ name }) => [recordKey(name), []]));
+  for (const resource of kept)
+    for (const name of namedBy(resource))
+      users.get(recordKey(name))?.push(`${resource.kind} ${resource.id}`);
+  for (const [key, names] of users) {
+    if (names.length === 0) continue;
+    const what = key.replace('/', ' ');
+    throw new PostriderError(
+      'resource-invalid',
+      `${what} cannot be deleted, because it is named by ${enumerated(names.sort())}`,
+    );
+  }
+}
+
+function namedBy(resource: Resource): readonly ResourceName[] {
+  const sourceOf = (id: string): ResourceName => ({ kind: 'Source', id });
+  switch (resource.kind) {
+    case 'Source':
+    case 'NoticeHook':
+      return [];
+    case 'Destination':
+      return resource.sources.map(sourceOf);
+    case 'Audience':
+    case 'ComputedTrait':
+      return [
+        sourceOf(resource.source),
+        ...(resource.destinations ?? []).map((id): ResourceName => ({ kind: 'Destination', id })),
+      ];
+  }
 }

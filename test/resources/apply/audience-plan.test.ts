@@ -47,6 +47,7 @@ function apply(
     prune: false,
     rename: false,
     newKey: false,
+    takeOver: false,
     endOverlap: false,
     ...exampleBounds,
     nowMs: 0,

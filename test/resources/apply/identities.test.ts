@@ -5,7 +5,8 @@ import {
   identityRecords,
   newIdentity,
 } from '../../../src/resources/apply/identities.ts';
-import { planDelete, type Change } from '../../../src/resources/apply/plan.ts';
+import type { Change } from '../../../src/resources/apply/plan.ts';
+import type { ResourceName } from '../../../src/resources/config/stored.ts';
 import { pauseRecord, uidRecord } from '../../../src/resources/pauses/pause.ts';
 import { Pauses } from '../../../src/resources/pauses/pauses.ts';
 import { exampleDestination, exampleSource } from '../examples.ts';
@@ -17,6 +18,10 @@ const ops = { kind: 'NoticeHook', id: 'ops' } as const;
 function created(uid?: string): Change {
   const resource = exampleDestination(uid === undefined ? {} : { uid });
   return { ...crm, action: 'create', fields: [], resource, value: '{}' };
+}
+
+function deleted({ kind, id }: ResourceName): Change {
+  return { kind, id, action: 'delete', fields: [], value: null };
 }
 
 function pausesWith(...records: readonly ReturnType<typeof pauseRecord>[]): Pauses {
@@ -55,7 +60,7 @@ test('after the config topic was lost, each destination is the one that it was, 
 
 test('what pauses has under the id of a deleted destination goes with it', () => {
   const source = { ...created(), kind: 'Source', id: 'shop', resource: exampleSource() } as const;
-  const changes = [planDelete(crm), planDelete(ops), planDelete(source), source];
+  const changes = [deleted(crm), deleted(ops), deleted(source), source];
   const { before, after } = identityRecords(changes, ['ads'], topic);
   assert.deepEqual(before, [{ topic, key: 'ended:ads', value: null }]);
   assert.deepEqual(

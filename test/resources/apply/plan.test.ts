@@ -8,10 +8,11 @@ import {
   type NewIdentity,
   type PlanOptions,
 } from '../../../src/resources/apply/plan.ts';
+import { changesInWords } from '../../../src/resources/apply/changes-in-words.ts';
 import { noVariables } from '../../../src/resources/apply/interpolate.ts';
 import { parseDocuments, type ParsedFile } from '../../../src/resources/apply/document.ts';
 import { formatProblem, InvalidResources } from '../../../src/resources/problem.ts';
-import type { Resource } from '../../../src/resources/resource.ts';
+import { managerOf, type Resource } from '../../../src/resources/resource.ts';
 import { createSecretKeys } from '../../../src/resources/config/secrets.ts';
 import {
   decodeResource,
@@ -43,6 +44,7 @@ function storedOf(...resources: readonly Resource[]): StoredResources {
       {
         name: resource,
         uid: 'uid' in resource ? resource.uid : undefined,
+        ...(managerOf(resource) === 'api' ? { managedBy: 'api' } : {}),
         sealed: decodeResource(resource, encodeResource(resource, exampleKeys)),
       },
     ]),
@@ -59,6 +61,7 @@ function plan(
     prune: false,
     rename: false,
     newKey: false,
+    takeOver: false,
     endOverlap: false,
     ...exampleBounds,
     nowMs: 0,
@@ -328,6 +331,8 @@ test('problems of every kind are reported together, from top to bottom', () => {
   ]);
 });
 
+const files = { takeOver: false };
+
 test('what others name cannot be deleted', () => {
   const stored = storedOf(
     exampleSource(),
@@ -335,20 +340,117 @@ test('what others name cannot be deleted', () => {
     exampleDestination({ id: 'b' }),
     exampleAudience({ destinations: ['b'] }),
   );
-  assert.throws(() => planDeletion(stored, { kind: 'Source', id: 'shop' }), {
+  assert.throws(() => planDeletion(stored, { kind: 'Source', id: 'shop' }, files), {
     exitCode: 1,
     message:
       'Source shop cannot be deleted, because it is named by Audience big-spenders, Destination b, Destination crm',
   });
-  assert.throws(() => planDeletion(stored, { kind: 'Destination', id: 'b' }), {
+  assert.throws(() => planDeletion(stored, { kind: 'Destination', id: 'b' }, files), {
     message: 'Destination b cannot be deleted, because it is named by Audience big-spenders',
   });
-  assert.equal(planDeletion(stored, { kind: 'Destination', id: 'crm' }).value, null);
-  assert.equal(planDeletion(stored, { kind: 'Audience', id: 'big-spenders' }).value, null);
+  assert.equal(planDeletion(stored, { kind: 'Destination', id: 'crm' }, files).value, null);
+  assert.equal(planDeletion(stored, { kind: 'Audience', id: 'big-spenders' }, files).value, null);
+});
+
+const ofApi = exampleDestination({ uid: 'u1', managedBy: 'api' });
+const madeByFiles = exampleDestination({ uid: 'u1' });
+
+test('apply neither changes nor takes over what the API manages, unless it is told to', () => {
+  for (const stored of [
+    storedOf(exampleSource(), ofApi),
+    new Map([['Destination/crm', { name: ofApi, uid: 'u1', managedBy: 'api' as const }]]),
+  ])
+    for (const changes of [{}, { name: 'Other' }])
+      assert.deepEqual(problemsOf(filesOf(exampleSource(), exampleDestination(changes)), stored), [
+        'f.yaml:3: id: Destination crm is managed by the API: change it there and take it out of the files, or give --take-over, and files manage it from then on',
+      ]);
+  const source = exampleSource({ managedBy: 'api' });
+  assert.match(problemsOf(filesOf(exampleSource()), storedOf(source))[0] ?? '', /Source shop is/);
+});
+
+test('what files take over changes its manager, and nothing else', () => {
+  const stored = storedOf(exampleSource(), ofApi);
+  const [, change] = plan(filesOf(exampleSource(), exampleDestination()), stored, {
+    takeOver: true,
+  });
+  assert.equal(change?.action, 'update');
+  assert.deepEqual(change.fields, [
+    { path: 'managedBy', values: { before: 'api', after: 'files' } },
+  ]);
+  assert.deepEqual(change.resource, madeByFiles);
+  const decoded = decodeResource(madeByFiles, change.value ?? '');
+  assert.deepEqual(openResource(decoded, exampleKeys), madeByFiles);
+});
+
+test('pruning leaves what the API manages, also where files take over what they name', () => {
+  const more = exampleDestination({ id: 'old' });
+  const stored = storedOf(exampleSource(), ofApi, more);
+  for (const takeOver of [false, true])
+    assert.deepEqual(
+      plan(filesOf(exampleSource()), stored, { prune: true, takeOver }).map(formatChange),
+      ['unchanged Source shop', 'delete Destination old'],
+    );
+});
+
+test('pruning refuses to delete a source whose calls go to a destination of the API', () => {
+  const other = exampleSource({ id: 'other', writeKeys: ['wk_other'] });
+  assert.throws(() => plan(filesOf(other), storedOf(exampleSource(), ofApi), { prune: true }), {
+    code: 'resource-invalid',
+    message: 'Source shop cannot be deleted, because it is named by Destination crm',
+  });
+});
+
+test('delete leaves what the API manages, unless it is told to', () => {
+  const stored = storedOf(exampleSource(), ofApi);
+  const name = { kind: 'Destination', id: 'crm' } as const;
+  assert.throws(() => planDeletion(stored, name, files), {
+    code: 'resource-invalid',
+    message: 'Destination crm is managed by the API: delete it there, or give --take-over',
+  });
+  assert.equal(planDeletion(stored, name, { takeOver: true }).value, null);
+});
+
+test('the audit has the former and the new value of each field, without secrets', () => {
+  const stored = storedOf(exampleSource(), exampleDestination(), exampleDestination({ id: 'old' }));
+  const wanted = exampleDestination({
+    name: 'Other',
+    customer: 'acme',
+    sharedSecret: 'another',
+    webhooks: [
+      { url: 'https://b.example.com/?token=s3cret', headers: { Authorization: 'Bearer n3w' } },
+    ],
+  });
+  const made = exampleDestination({ id: 'new' });
+  const changes = plan(filesOf(exampleSource(), wanted, made), stored, { prune: true });
+  const words = changesInWords(changes.filter(({ value }) => value !== undefined));
+  assert.deepEqual(words.split('; '), [
+    'delete Destination/old: name "CRM" → not set, sources ["shop"] → not set, enabled true → not set, webhooks [{"url":"https://crm.example.com","headers":{"Authorization":(secret)}}] → not set, payload "standard" → not set, topic "shared" → not set, sharedSecret (secret) → not set',
+    'update Destination/crm: name "CRM" → "Other", customer "acme", webhooks[0].url "https://crm.example.com" → "https://b.example.com/?(not shown)", webhooks[0].headers.Authorization (secret), sharedSecret (secret)',
+    'create Destination/new: name "CRM", sources ["shop"], enabled true, webhooks [{"url":"https://crm.example.com","headers":{"Authorization":(secret)}}], payload "standard", topic "shared", sharedSecret (secret)',
+  ]);
+  assert.equal(
+    changesInWords(plan(filesOf(exampleSource()))),
+    'create Source/shop: name "Web shop", writeKeys "(1 key, not shown)"',
+  );
+});
+
+test('what the audit has of a change is bounded', () => {
+  const headers = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`X-${i}`, 'v']));
+  const webhooks = [{ url: 'https://crm.example.com', headers }];
+  const many = Array.from({ length: 500 }, (_, i) =>
+    exampleDestination({ id: `d${i}`, name: 'x'.repeat(200), webhooks }),
+  );
+  const source = exampleSource();
+  const before = storedOf(source, ...many.map(({ id }) => exampleDestination({ id })));
+  for (const stored of [before, new Map()]) {
+    const words = changesInWords(plan(filesOf(source, ...many), stored));
+    assert.ok(words.length < 80_000, `${words.length} characters`);
+    assert.match(words, /and 48\d more$/);
+  }
 });
 
 test('deleting what is not there is a clear sentence', () => {
-  assert.throws(() => planDeletion(new Map(), { kind: 'Destination', id: 'x' }), {
+  assert.throws(() => planDeletion(new Map(), { kind: 'Destination', id: 'x' }, files), {
     code: 'not-found',
     exitCode: 1,
     message: 'there is no Destination x',
