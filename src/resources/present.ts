@@ -5,6 +5,7 @@ import { printableYaml } from '../printable-yaml.ts';
 import { formatTable } from './table.ts';
 import { formatRate } from './schema/texts.ts';
 import {
+  managerOf,
   resourceKinds,
   type Audience,
   type ComputedTrait,
@@ -43,37 +44,72 @@ export function presentList(
 ): string {
   switch (format) {
     case 'json':
-      return printableJson(resources.map(toDocument));
+      return printableJson(resources.map(shownDocument));
     case 'yaml':
-      return resources.map((resource) => printableYaml(toDocument(resource))).join('\n---\n');
-    case 'table':
+      return resources.map(shownYaml).join('\n---\n');
+    case 'table': {
+      const rows = resources.map(rowOf);
+      const isShown = (_: unknown, index: number): boolean => {
+        const name = columns[kind][index] ?? '';
+        if (onlyWide.has(name)) return false;
+        const usual = ifUnusual.get(name);
+        return usual === undefined || rows.some((row) => row[index] !== usual);
+      };
       return formatTable(
-        columns[kind].filter((name) => !onlyWide.has(name)),
-        resources.map((resource) =>
-          rowOf(resource).filter((_, index) => !onlyWide.has(columns[kind][index] ?? '')),
-        ),
+        columns[kind].filter(isShown),
+        rows.map((row) => row.filter(isShown)),
       );
+    }
     case 'wide':
       return formatTable(columns[kind], resources.map(rowOf), Infinity);
   }
 }
 
+/** A resource as in files, and who manages it where that is not files. */
+export function shownDocument(resource: Resource): object {
+  const document = toDocument(resource);
+  return managerOf(resource) === 'api' ? { ...document, managedBy: 'api' } : document;
+}
+
+/** The manager is a comment, so that files can take the resource over. */
+function shownYaml(resource: Resource): string {
+  const yaml = printableYaml(toDocument(resource));
+  return managerOf(resource) === 'api' ? `# managed by the API\n${yaml}` : yaml;
+}
+
 /** One resource; with `json`, an object and not a list. */
 export function presentOne(resource: Resource, format: OutputFormat): string {
   return format === 'json'
-    ? printableJson(toDocument(resource))
+    ? printableJson(shownDocument(resource))
     : presentList(resource.kind, [resource], format);
 }
 
 const columns: Readonly<Record<ResourceKind, readonly string[]>> = {
-  Source: ['ID', 'NAME', 'WRITE KEYS'],
-  Destination: ['ID', 'NAME', 'SOURCES', 'ENABLED', 'TOPIC', 'LIMITS', 'SIGNED', 'WEBHOOKS'],
+  Source: ['ID', 'NAME', 'WRITE KEYS', 'MANAGED BY'],
+  Destination: [
+    'ID',
+    'NAME',
+    'CUSTOMER',
+    'SOURCES',
+    'ENABLED',
+    'TOPIC',
+    'LIMITS',
+    'SIGNED',
+    'WEBHOOKS',
+    'MANAGED BY',
+  ],
   Audience: ['ID', 'NAME', 'TRAIT', 'SOURCE', 'DESTINATIONS', 'MEMBERS'],
   ComputedTrait: ['ID', 'NAME', 'TRAIT', 'SOURCE', 'DESTINATIONS', 'VALUES'],
   NoticeHook: ['ID', 'NAME', 'FORMAT', 'LIMITS', 'SIGNED', 'URL'],
 };
 
 const onlyWide: ReadonlySet<string> = new Set(['TOPIC', 'LIMITS', 'SIGNED']);
+
+/** Columns that a table leaves out where all of their cells hold this. */
+const ifUnusual: ReadonlyMap<string, string> = new Map([
+  ['CUSTOMER', ''],
+  ['MANAGED BY', 'files'],
+]);
 
 function rowOf(resource: Resource): readonly string[] {
   return [resource.id, resource.name, ...cellsOf(resource)];
@@ -82,7 +118,7 @@ function rowOf(resource: Resource): readonly string[] {
 function cellsOf(resource: Resource): readonly string[] {
   switch (resource.kind) {
     case 'Source':
-      return [resource.writeKeys.join(' ')];
+      return [resource.writeKeys.join(' '), managerOf(resource)];
     case 'Destination':
       return destinationCells(resource);
     case 'Audience':
@@ -109,12 +145,14 @@ function destinationCells(destination: Destination): readonly string[] {
     ...(maxInFlight === undefined ? [] : [`${maxInFlight} in flight`]),
   ];
   return [
+    destination.customer ?? '',
     destination.sources.join(' '),
     destination.enabled ? 'yes' : 'no',
     destination.topic,
     limits.join(', '),
     destination.sharedSecret === undefined ? 'no' : 'yes',
     destination.webhooks.map(({ url }) => url).join(' '),
+    managerOf(destination),
   ];
 }
 

@@ -4,7 +4,8 @@ import { configurationOf } from '../../src/console/api/configured.ts';
 import { inOrder } from '../../src/console/api/destinations.ts';
 import { orders } from '../../src/console/api/choices.ts';
 import type { JudgedView } from '../../src/event/destination-health.ts';
-import type { Source } from '../../src/resources/resource.ts';
+import { exampleDestination } from '../resources/examples.ts';
+import type { Resource, Source } from '../../src/resources/resource.ts';
 
 const resources = new Map(
   ['c', 'a', 'e', 'b', 'd'].map((id): [string, Source] => [
@@ -41,6 +42,18 @@ test('a search narrows the page and not the counts, and what cannot be read is b
     [found.kinds, found.unreadable.length, found.unreadableTotal],
     [{ Source: 5 }, 100, 300],
   );
+});
+
+test('the configuration is found by customer, and says what the API manages', () => {
+  const made = exampleDestination({ customer: 'Acme', managedBy: 'api' });
+  const both = new Map<string, Resource>([
+    ...resources,
+    ['Destination/crm', made],
+    ['Destination/ads', exampleDestination({ id: 'ads' })],
+  ]);
+  const { items } = configurationOf({ resources: both, unreadable }, { ...all, search: 'acme' });
+  assert.deepEqual(idsOf(items), ['crm']);
+  assert.partialDeepStrictEqual(items, [{ customer: 'Acme', managedBy: 'api' }]);
 });
 
 test('destinations are listed by urgency, dead letters, what waits, or p99, the most first', () => {

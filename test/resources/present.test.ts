@@ -32,8 +32,22 @@ test('a table shows one aligned line for each resource', () => {
   assert.match(presentOne(limited, 'table'), /\ncrm +CRM +shop +no +https:\/\/crm\.example\.com$/);
   assert.match(
     presentOne(limited, 'wide'),
-    /\ncrm +CRM +shop +no +shared +90\/m, 2 in flight +yes +https:\/\/crm\.example\.com$/,
+    /\ncrm +CRM +- +shop +no +shared +90\/m, 2 in flight +yes +https:\/\/crm\.example\.com +files$/,
   );
+});
+
+test('a table names customers and the manager where there is something to tell', () => {
+  const plain = exampleDestination();
+  const told = exampleDestination({ id: 'erp', customer: 'acme', managedBy: 'api' });
+  assert.doesNotMatch(presentOne(plain, 'table'), /CUSTOMER|MANAGED/);
+  const [head, ...rows] = presentList('Destination', [plain, told], 'table').split('\n');
+  assert.match(head ?? '', /^ID +NAME +CUSTOMER .* MANAGED BY$/);
+  assert.match(rows.join('\n'), /^crm +CRM +- .* files\nerp +CRM +acme .* api$/);
+  assert.match(presentOne(told, 'yaml'), /^# managed by the API\nkind: Destination/);
+  assert.partialDeepStrictEqual(JSON.parse(presentOne(told, 'json')), {
+    customer: 'acme',
+    managedBy: 'api',
+  });
 });
 
 test('a table says under which trait an audience is delivered, and where its members are', () => {

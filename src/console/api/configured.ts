@@ -1,4 +1,6 @@
 import { toDocument } from '../../resources/config/stored.ts';
+import { shownDocument } from '../../resources/present.ts';
+import type { Resource } from '../../resources/resource.ts';
 import type { LiveState } from '../index/live-state.ts';
 import type { AudienceRow, Configuration } from './answers/deployment.ts';
 
@@ -37,7 +39,7 @@ export function audiencesOf({
 const mostUnreadable = 100;
 
 interface ConfigurationQuestion {
-  /** In the id or the name. */
+  /** In the id, the name or the customer. */
   readonly search: string;
   readonly kind: string | undefined;
   /** The name of the last one of the page before. */
@@ -50,6 +52,14 @@ interface ConfigurationPage extends Omit<Configuration, 'next'> {
   readonly last: string | undefined;
 }
 
+/** @param sought in the id, the name or the customer, in lower case */
+export function isNamed(resource: Resource, sought: string): boolean {
+  const customer = resource.kind === 'Destination' ? resource.customer : undefined;
+  return [resource.id, resource.name, customer].some(
+    (text) => text?.toLowerCase().includes(sought) === true,
+  );
+}
+
 /** A page of the resources, by kind and id. */
 export function configurationOf(
   { resources, unreadable }: Pick<LiveState, 'resources' | 'unreadable'>,
@@ -58,16 +68,13 @@ export function configurationOf(
   const sought = search.toLowerCase();
   const found = [...resources]
     .filter(([key]) => key > behind)
-    .filter(([, { id, name, ...each }]) => {
-      if (kind !== undefined && each.kind !== kind) return false;
-      return id.toLowerCase().includes(sought) || name.toLowerCase().includes(sought);
-    })
+    .filter(([, each]) => (kind === undefined || each.kind === kind) && isNamed(each, sought))
     .sort(([a], [b]) => (a < b ? -1 : 1));
   const shown = found.slice(0, limit);
   const kinds: Record<string, number> = {};
   for (const each of resources.values()) kinds[each.kind] = (kinds[each.kind] ?? 0) + 1;
   return {
-    items: shown.map(([, resource]) => toDocument(resource)),
+    items: shown.map(([, resource]) => shownDocument(resource)),
     last: found.length > limit ? shown.at(-1)?.[0] : undefined,
     kinds,
     unreadable: Array.from(unreadable, ([name, reason]) => ({ name, reason })).slice(

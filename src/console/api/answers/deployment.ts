@@ -136,7 +136,11 @@ const configuration = named(
   'Configuration',
   z.object({
     ...dated,
-    items: z.array(resource).describe('As in resource files, secrets masked.'),
+    items: z
+      .array(resource)
+      .describe(
+        'As in resource files, secrets masked, with `managedBy: api` where that manages it.',
+      ),
     next: maybe(next),
     kinds: z.record(z.string(), count).describe('How many there are, whatever is searched for.'),
     unreadable: z

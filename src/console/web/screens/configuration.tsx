@@ -71,6 +71,7 @@ interface Named {
   readonly kind: string;
   readonly id: string;
   readonly name: string;
+  readonly isOfApi: boolean;
   readonly resource: object;
 }
 
@@ -124,6 +125,7 @@ function Resources({
                 <span class="resource-kind">{each.kind}</span> <Id text={each.id} />{' '}
                 <span class="quiet">
                   <Data text={each.name} />
+                  {each.isOfApi ? ' · managed by the API' : null}
                 </span>
               </summary>
               <Lines value={each.resource} />
@@ -136,7 +138,13 @@ function Resources({
 }
 
 function namedOf(resource: object): Named {
-  const { kind, id, name } = resource as Record<string, unknown>;
+  const { kind, id, name, managedBy } = resource as Record<string, unknown>;
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-  return { kind: text(kind), id: text(id), name: text(name), resource };
+  return {
+    kind: text(kind),
+    id: text(id),
+    name: text(name),
+    isOfApi: managedBy === 'api',
+    resource,
+  };
 }
