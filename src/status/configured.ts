@@ -7,6 +7,7 @@ import {
   decodeResource,
   maskResource,
   parseRecordKey,
+  storedCustomer,
   storedUid,
 } from '../resources/config/stored.ts';
 
@@ -41,6 +42,12 @@ export class ConfiguredDestinations {
   /** The destination that has the id now. */
   identityOf(id: string): Identity {
     return { id, uid: storedUid(this.#records.get(id)?.toString() ?? '') };
+  }
+
+  customerOf(id: string): string | undefined {
+    const value = this.#records.get(id);
+    // Most records need not be parsed where few have one.
+    return value?.includes('"customer"') === true ? storedCustomer(value.toString()) : undefined;
   }
 
   /**

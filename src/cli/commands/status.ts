@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { AttemptReader, NewestLines } from '../../attempts/read-attempts.ts';
 import { hintAt } from '../../near.ts';
-import { printableJson } from '../../printable.ts';
+import { printable, printableJson } from '../../printable.ts';
 import { PostriderError } from '../../errors.ts';
 import type { AttemptLine } from '../../event/attempt-line.ts';
 import {
@@ -34,6 +34,7 @@ import { readPauses, type Pauses } from '../../resources/pauses/pauses.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 
 interface Options extends OutputOptions {
+  readonly customer?: string;
   readonly watch?: true;
   readonly limit: number;
 }
@@ -49,6 +50,7 @@ export function registerStatus(program: Command, context: Context): void {
   withOutput(program.command('status'))
     .description('show the state of the pipeline and of each destination, the worst first')
     .argument('[destination]', 'show only this one, with its URLs and last attempts')
+    .option('--customer <id>', 'show only the destinations of this customer')
     .option('--watch', 'refresh every two seconds; Ctrl-C ends it')
     .option('--limit <n>', 'greatest number of destinations in a table', count, 50)
     .action((destination: string | undefined, options: Options) =>
@@ -61,6 +63,8 @@ async function status(
   destination: string | undefined,
   options: Options,
 ): Promise<void> {
+  if (destination !== undefined && options.customer !== undefined)
+    throw new PostriderError('usage', 'give either a destination or --customer, not both');
   const { topics } = await context.topology();
   await requireTopics(context.kafka, [
     { name: topics.destinationStatus },
@@ -95,11 +99,13 @@ async function overview(context: Context, options: Options): Promise<string> {
   ]);
   const { said, configured, pauses, givenUp } = known;
   const workers = said.workers.toSorted((a, b) => (a.worker < b.worker ? -1 : 1));
-  const ids = new Set([...said.destinations.keys(), ...configured.ids()]);
-  const destinations = Array.from(ids, (id) => ({
-    ...judged(known, id, undefined, nowMs),
-    deadLetters: givenUpOf(known, id).lastHour,
-  })).sort(byUrgency);
+  const destinations = wantedIds(known, options.customer)
+    .map((id) => ({
+      ...judged(known, id, undefined, nowMs),
+      customer: configured.customerOf(id),
+      deadLetters: givenUpOf(known, id).lastHour,
+    }))
+    .sort(byUrgency);
   for (const { destination } of destinations)
     if (pauses.resumedSince(configured.identityOf(destination)) !== undefined)
       context.note(
@@ -128,6 +134,20 @@ async function overview(context: Context, options: Options): Promise<string> {
   return textOf(options, shown, () => overviewText(shown, options.limit, nowMs));
 }
 
+/** @throws PostriderError `not-found` for a customer without destinations */
+function wantedIds({ said, configured }: Known, customer: string | undefined): readonly string[] {
+  const ids = [...new Set([...said.destinations.keys(), ...configured.ids()])];
+  if (customer === undefined) return ids;
+  const own = ids.filter((id) => configured.customerOf(id) === customer);
+  if (own.length > 0) return own;
+  const known = ids.flatMap((id) => configured.customerOf(id) ?? []);
+  const hint = hintAt(customer, new Set(known));
+  throw new PostriderError(
+    'not-found',
+    `no destination is of customer ${printable(customer)}${hint}`,
+  );
+}
+
 async function oneDestination(context: Context, id: string, options: Options): Promise<string> {
   const nowMs = systemClock.now();
   const [known, recent] = await Promise.all([
@@ -146,9 +166,11 @@ async function oneDestination(context: Context, id: string, options: Options): P
   const notice = notices.get(id);
   const resumedSince = pauses.resumedSince(configured.identityOf(id));
   const formerSecretUntil = configured.overlapEnd(id, nowMs);
+  const customer = configured.customerOf(id);
   const data = {
     at: new Date(nowMs).toISOString(),
     ...view,
+    customer: customer ?? null,
     deadLetters,
     resumedSince: resumedSince ?? null,
     formerSecretUntil: formerSecretUntil ?? null,
@@ -157,7 +179,7 @@ async function oneDestination(context: Context, id: string, options: Options): P
   };
   return textOf(options, data, (isWide) =>
     destinationText(
-      { view, deadLetters, resumedSince, formerSecretUntil, notice, attempts },
+      { view, customer, deadLetters, resumedSince, formerSecretUntil, notice, attempts },
       isWide,
       nowMs,
     ),

@@ -27,8 +27,9 @@ export interface Overview extends Pipeline {
   readonly isGivenUpCut: boolean;
 }
 
-/** With its dead letters of the last hour. */
+/** With its customer, and its dead letters of the last hour. */
 interface CountedView extends JudgedView {
+  readonly customer: string | undefined;
   readonly deadLetters: number;
 }
 
@@ -73,6 +74,7 @@ export function overviewText(overview: Overview, limit: number, nowMs: number): 
 /** The data of `postrider status <destination>`. */
 interface OneDestination {
   readonly view: JudgedView;
+  readonly customer: string | undefined;
   /** The dead letters of the last hour. */
   readonly deadLetters: number;
   /** Since then it is not paused any more, and events that were kept for it may be left. */
@@ -85,7 +87,15 @@ interface OneDestination {
 }
 
 export function destinationText(
-  { view, deadLetters, resumedSince, formerSecretUntil, notice, attempts }: OneDestination,
+  {
+    view,
+    customer,
+    deadLetters,
+    resumedSince,
+    formerSecretUntil,
+    notice,
+    attempts,
+  }: OneDestination,
   isWide: boolean,
   nowMs: number,
 ): string {
@@ -116,6 +126,7 @@ export function destinationText(
   const parts = [
     [
       `${destination} is ${state}${forText}${state === 'unknown' ? `: ${whyUnknown}` : ''}`,
+      ...(customer === undefined ? [] : [`customer: ${printable(customer)}`]),
       ...(view.asOf === undefined ? [] : [`as of ${ago(view.asOf, nowMs)} ago, ${view.asOf}`]),
       `waiting: ${waiting.total} (${waiting.here} in memory${tiers.join('')})${age}`,
       `dead letters of the last hour: ${deadLetters}`,
@@ -171,8 +182,10 @@ function destinationsTable(
   isCut: boolean,
   nowMs: number,
 ): string {
+  const isOfCustomers = destinations.some(({ customer }) => customer !== undefined);
   const head = [
     'DESTINATION',
+    ...(isOfCustomers ? ['CUSTOMER'] : []),
     'STATE',
     'SINCE',
     'LAST ANSWER',
@@ -186,6 +199,7 @@ function destinationsTable(
   ];
   const rows = destinations.map((view) => [
     view.destination,
+    ...(isOfCustomers ? [view.customer ?? ''] : []),
     view.state,
     ago(view.since, nowMs),
     shareText(view) + answerText(view.lastAnswer),
@@ -200,12 +214,14 @@ function destinationsTable(
   return formatTable(head, rows);
 }
 
-/** The number of destinations in each state. */
-function statesText(destinations: readonly JudgedView[]): string {
+/** The number of destinations in each state, and of their customers. */
+function statesText(destinations: readonly CountedView[]): string {
   const counts = new Map<string, number>();
   for (const { state } of destinations) counts.set(state, (counts.get(state) ?? 0) + 1);
   const each = Array.from(counts, ([state, number]) => `${number} ${state}`);
-  return `${counted(destinations.length, 'destination')}${each.length === 0 ? '' : `: ${each.join(', ')}`}`;
+  const customers = new Set(destinations.flatMap(({ customer }) => customer ?? []));
+  const whose = customers.size === 0 ? '' : ` of ${counted(customers.size, 'customer')}`;
+  return `${counted(destinations.length, 'destination')}${whose}${each.length === 0 ? '' : `: ${each.join(', ')}`}`;
 }
 
 /** For a destination with several URLs, how many of them fail, if not all. */

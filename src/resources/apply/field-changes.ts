@@ -38,12 +38,13 @@ export function fieldsOf(
   sides: { readonly before: Resource } | { readonly after: Resource },
 ): readonly FieldChange[] {
   const { before, after }: { readonly before?: Resource; readonly after?: Resource } = sides;
-  const [documentBefore, documentAfter] = [before, after].map((side) => {
-    const { kind, id, ...fields }: Branch = { ...(side === undefined ? {} : shownDocument(side)) };
-    return fields;
-  });
-  const shown = { before: documentBefore, after: documentAfter };
+  const shown = { before: fieldsIn(before), after: fieldsIn(after) };
   return compare([], shown, shown);
+}
+
+function fieldsIn(resource: Resource | undefined): object {
+  const fields = resource === undefined ? [] : Object.entries(shownDocument(resource));
+  return Object.fromEntries(fields.filter(([name]) => name !== 'kind' && name !== 'id'));
 }
 
 function compare(path: readonly PropertyKey[], real: Sides, shown: Sides): FieldChange[] {

@@ -1,5 +1,6 @@
 import { PostriderError } from '../../errors.ts';
 import { parseCallPath } from '../../event/call-path.ts';
+import { customerProblem } from '../../event/customer.ts';
 import { isTime } from '../../event/timestamp.ts';
 import { isUid } from '../../event/uid.ts';
 import { formatPath } from '../problem.ts';
@@ -148,6 +149,14 @@ function isFormerSecret(stored: unknown): stored is FormerSecret {
 /** Also where the rest of the record is not readable. */
 export function storedUid(value: string): string | undefined {
   return storedIdentity(value).uid;
+}
+
+/** The customer of a destination, also where the rest of the record is not readable. */
+export function storedCustomer(value: string): string | undefined {
+  const customer = parseJson(value)?.['customer'];
+  return typeof customer === 'string' && customerProblem(customer) === undefined
+    ? customer
+    : undefined;
 }
 
 /** Which resource of its name it is, and who manages it. */
