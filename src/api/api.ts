@@ -1,3 +1,4 @@
+import { Counter, Histogram } from 'prom-client';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { Clock } from '../ops/clock.ts';
@@ -5,11 +6,22 @@ import { portProblem } from '../ops/listen.ts';
 import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
+import { AuditWriter } from '../http-api/audit-writer.ts';
+import type { ResourceBounds } from '../resources/apply/desired.ts';
+import { identitiesBefore, newIdentity } from '../resources/apply/identities.ts';
+import { refuseWrongKey } from '../resources/apply/plan.ts';
+import { ConfigWriter } from '../resources/config/config-writer.ts';
 import { followStoredResources } from '../resources/config/config-topic.ts';
+import type { SecretKeys } from '../resources/config/secrets.ts';
+import { readPauses } from '../resources/pauses/pauses.ts';
 import type { Topology } from '../topology.ts';
 import { createAccess, type AccessSettings } from './access/access.ts';
-import { ApiMetrics } from './metrics.ts';
-import { addDestinationRoutes } from './routes/destinations.ts';
+import { ChangeQueue } from './change-queue.ts';
+import type { CustomerSettings } from './customers.ts';
+import { Directory } from './directory.ts';
+import type { PlanningSettings } from './plan-change.ts';
+import { requireAddresses, type RefusedAddress } from './refused-addresses.ts';
+import { addResourceRoutes } from './routes/resources.ts';
 import { createApiServer } from './server.ts';
 
 export interface ApiDeps {
@@ -24,6 +36,11 @@ export interface ApiDeps {
   readonly trustedProxies: readonly string[];
   /** 0: any free one. */
   readonly port: number;
+  /** Settings that bound the content of resources; the time is the clock's. */
+  readonly bounds: Omit<ResourceBounds, 'nowMs'>;
+  readonly secretKeys: SecretKeys;
+  readonly customers: CustomerSettings;
+  readonly refusedAddress: RefusedAddress;
 }
 
 export interface Api extends Role {
@@ -35,17 +52,50 @@ export interface Api extends Role {
  * @throws PostriderError `setting-invalid` for a host or a port that cannot be had
  */
 export async function startApi(deps: ApiDeps): Promise<Api> {
-  const { kafka, topology, port } = deps;
+  const { kafka, topology, clock, port, producer, bounds, secretKeys, customers } = deps;
+  const { refusedAddress } = deps;
   const log = deps.log.child({ role: 'api' });
   const metrics = new ApiMetrics(deps.metrics);
   const access = createAccess(deps.access);
   const config = await followStoredResources({ kafka, topology, log });
+  refuseWrongKey(config.resources, secretKeys);
+  const writer = new ConfigWriter({ kafka, topology, log }, config);
+  const directory = new Directory(config);
+  // Read now, because it matters only where the topic is new.
+  const identityOf = identitiesBefore(await readPauses(kafka, topology));
+  const planning = (): PlanningSettings => ({
+    plan: {
+      ...bounds,
+      nowMs: clock.now(),
+      secretKeys,
+      identityOf: config.isUntouched ? identityOf : newIdentity,
+    },
+    customers,
+  });
+  const audit = new AuditWriter({ topic: topology.topics.audit, producer, clock, log });
+  const queue = new ChangeQueue({
+    kafka,
+    topology,
+    writer,
+    producer,
+    audit,
+    onWritten: (changes) => {
+      metrics.written(changes);
+    },
+  });
   const server = await createApiServer({
     access,
     trustedProxies: deps.trustedProxies,
     log,
     routes: (api) => {
-      addDestinationRoutes(api, { config });
+      addResourceRoutes(api, {
+        directory,
+        queue,
+        planning,
+        fresh: () => config.fresh(),
+        nowMs: () => clock.now(),
+        requireAddresses: (body) => requireAddresses(body, refusedAddress),
+      });
     },
     onFailure: () => {
       metrics.failed();
@@ -56,6 +106,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
   });
   const stop = async (): Promise<void> => {
     await server.close();
+    writer.close();
     await config.stop();
   };
   try {
@@ -66,5 +117,44 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
   } catch (error) {
     await stop();
     throw portProblem(error, 'API_PORT', port);
+  }
+}
+
+/** The metrics of the role. */
+class ApiMetrics {
+  readonly #requests: Histogram<'status'>;
+  readonly #failures: Counter;
+  readonly #changes: Counter;
+
+  constructor(registry: MetricsRegistry) {
+    this.#requests = new Histogram({
+      name: 'postrider_api_request_seconds',
+      help: 'Time until a request to the API was answered, by its status.',
+      labelNames: ['status'],
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+      registers: [registry],
+    });
+    this.#failures = new Counter({
+      name: 'postrider_api_failures_total',
+      help: 'Requests to the API that failed in a way that nobody expected; the log says why.',
+      registers: [registry],
+    });
+    this.#changes = new Counter({
+      name: 'postrider_api_changes_total',
+      help: 'Changes of resources that the API has written, or found to be made already.',
+      registers: [registry],
+    });
+  }
+
+  written(changes: number): void {
+    this.#changes.inc(changes);
+  }
+
+  answered(status: number, seconds: number): void {
+    this.#requests.observe({ status: `${Math.floor(status / 100)}xx` }, seconds);
+  }
+
+  failed(): void {
+    this.#failures.inc();
   }
 }

@@ -11,7 +11,7 @@ export interface AuditEntry {
   /** The identity provider's name of the person. People can often change it themselves. */
   readonly name?: string;
   /** Absent: in the console. */
-  readonly via?: 'command-line';
+  readonly via?: 'command-line' | 'api';
   readonly action: AuditAction;
   readonly destination?: string;
   /** The choice that was made, or the result. */
@@ -58,6 +58,11 @@ export const auditActions = [
   'redrive-rejected',
   'apply',
   'delete',
+  'put-destination',
+  'delete-destination',
+  'put-source',
+  'delete-source',
+  'roll-secret',
   'delete-user',
   'suppress-user',
   'rotate-secrets',

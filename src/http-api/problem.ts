@@ -4,9 +4,11 @@ import { PostriderError, type ErrorCode } from '../errors.ts';
 import type { Problem } from './answers.ts';
 import type { Parameters } from './parameters.ts';
 
+export type FieldProblem = NonNullable<Problem['errors']>[number];
+
 export interface ProblemParts {
   /** For a body with fields that are wrong. */
-  readonly errors?: NonNullable<Problem['errors']>;
+  readonly errors?: readonly FieldProblem[];
   /** The header `Retry-After`. */
   readonly retryAfterS?: number;
 }

@@ -7,6 +7,13 @@ import type { Logger } from '../ops/log.ts';
 import type { Models, Problem } from './answers.ts';
 import { ProblemError, problemOf, sendProblem, type FailingApi } from './problem.ts';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The JSON Schema of a body that the handler checks by itself, for the document. */
+    describedBody?: object;
+  }
+}
+
 export interface HttpApiOptions extends FailingApi {
   /** The title of its document, and what the document says first. */
   readonly title: string;
@@ -68,8 +75,11 @@ export async function createHttpApi(options: HttpApiOptions): Promise<FastifyIns
   await server.register(swagger, {
     openapi: { openapi: '3.1.0', info: { title, description, version: '1' } },
     // Pages and log-in are for browsers.
-    transform: ({ schema, url }) =>
-      url.startsWith(prefix) ? { schema, url } : { schema: { ...schema, hide: true }, url },
+    transform: ({ schema, url, route }) => {
+      const { describedBody: body } = route.config ?? {};
+      const described = body === undefined ? schema : { ...schema, body };
+      return { schema: url.startsWith(prefix) ? described : { ...schema, hide: true }, url };
+    },
     refResolver: { buildLocalReference: ({ $id }) => $id as string },
   });
   return server;

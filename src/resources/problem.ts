@@ -7,6 +7,8 @@ export interface Problem {
   readonly line?: number;
   /** The path in the resource, for example `webhooks[0].url`; empty for the resource itself. */
   readonly path: string;
+  /** The same path, key by key. */
+  readonly at?: readonly PropertyKey[];
   /** The problem and what is allowed, to be read after the path. Never holds a secret. */
   readonly reason: string;
 }

@@ -209,6 +209,10 @@ const groups: readonly Group[] = [
         'Address that the API listens on. If it is not set: loopback only, or all addresses if callers need tokens. Addresses other than loopback are allowed only then.',
       apiTrustedProxies:
         'Networks of proxies whose `X-Forwarded-For` header is believed. Wrong tokens and connections are counted by sender. Set it if a proxy is in front of the API.',
+      apiMaxDestinationsPerCustomer:
+        'Number of destinations that a customer may have. Only the API counts them; `apply` does not.',
+      apiCustomerSources:
+        'Ids of the sources whose calls customers may get. A destination that a customer makes gets them all unless the request names some. If it is not set, all sources.',
     },
   },
   {

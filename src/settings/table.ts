@@ -87,6 +87,9 @@ export interface Settings {
   /** The address, or the name, on which the API listens; undefined: loopback only, unless its callers need tokens. */
   readonly apiHost: string | undefined;
   readonly apiTrustedProxies: readonly string[];
+  readonly apiMaxDestinationsPerCustomer: number;
+  /** Ids of sources; empty: all. */
+  readonly apiCustomerSources: readonly string[];
   readonly deliveryTimeoutMs: number;
   readonly deletionDelayMs: number;
   readonly retryWindowMs: number;
@@ -284,6 +287,13 @@ export const settingsTable: Table = {
     fallback: [],
     allowed: 'networks, e.g. 10.0.0.0/8,fd00::/8',
     parse: list(network),
+  },
+  apiMaxDestinationsPerCustomer: integer('API_MAX_DESTINATIONS_PER_CUSTOMER', 20, 1, 100_000),
+  apiCustomerSources: {
+    name: 'API_CUSTOMER_SOURCES',
+    fallback: [],
+    allowed: 'ids of sources, separated by commas',
+    parse: list(matching(/^[a-z0-9][a-z0-9-]{0,62}$/)),
   },
   deliveryTimeoutMs: duration('DELIVERY_TIMEOUT', fiveSecondsMs, 1, fiveSecondsMs),
   deletionDelayMs: duration('DELETION_DELAY', 30_000, fiveSecondsMs, 300_000),

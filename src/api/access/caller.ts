@@ -1,8 +1,8 @@
-/** What a caller may do: look at resources; change them; send events, pause, and delete users. */
+/** The rights of a caller: look at resources; change them; send events, pause, and delete users. */
 export const scopes = ['read', 'write', 'operate'] as const;
 export type Scope = (typeof scopes)[number];
 
-/** Whoever sends a request, as far as it is known by what cannot be chosen. */
+/** The sender of a request, as far as it is known by what cannot be chosen. */
 export interface Caller {
   /** For the audit: a token's name, `<issuer> <sub>`, or `link <id>`. */
   readonly user: string;

@@ -209,17 +209,21 @@ export async function warnOfRefusedUrls(context: Context, files: ParsedFile): Pr
     context.note(`warning: ${formatProblem(problem)}`);
 }
 
-function boundsOf(settings: Settings): ResourceBounds {
+/** The settings that bound the content of resources. */
+export function resourceBounds(settings: Settings): Omit<ResourceBounds, 'nowMs'> {
   const { deliveryMaxInFlight, retryWindowMs, retryTiersMs, deliveryTimeoutMs } = settings;
   const audienceFilesDir = path.resolve(settings.audienceFilesDir);
   return {
-    nowMs: systemClock.now(),
     deliveryMaxInFlight,
     retryWindowMs,
     retryTiersMs,
     deliveryTimeoutMs,
     audienceFilesDir,
   };
+}
+
+function boundsOf(settings: Settings): ResourceBounds {
+  return { ...resourceBounds(settings), nowMs: systemClock.now() };
 }
 
 /** One line each, which is easier to read than one sentence for all. */

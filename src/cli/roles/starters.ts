@@ -9,7 +9,9 @@ import { startFence } from '../../resources/fence/fence.ts';
 import { followPauses } from '../../resources/pauses/pauses.ts';
 import { followSuppressions } from '../../resources/suppressions/suppressed-users.ts';
 import type { RouterDeps } from '../../router/router.ts';
+import { createSecretKeys } from '../../resources/config/secrets.ts';
 import type { Settings } from '../../settings/table.ts';
+import { resourceBounds } from '../resources/plan-files.ts';
 import { registryAccess } from '../connect/connection.ts';
 import type { Context } from '../context.ts';
 import type { SharedParts } from './shared-parts.ts';
@@ -113,10 +115,18 @@ export async function startConsoleRole(context: Context, parts: SharedParts): Pr
 
 export async function startApiRole({ settings }: Context, parts: SharedParts): Promise<Api> {
   const { startApi } = await import('../../api/api.ts');
+  const { addressCheck } = await import('../api/address-check.ts');
   return startApi({
     ...parts.common,
     port: settings.apiPort,
     access: { host: settings.apiHost },
+    bounds: resourceBounds(settings),
+    secretKeys: createSecretKeys(settings.secretKey, settings.secretKeyPrevious),
+    customers: {
+      mostDestinations: settings.apiMaxDestinationsPerCustomer,
+      sources: settings.apiCustomerSources,
+    },
+    refusedAddress: addressCheck(settings, parts.common.clock),
     trustedProxies: settings.apiTrustedProxies,
     producer: await parts.producer(),
   });

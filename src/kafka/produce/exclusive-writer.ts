@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../../errors.ts';
 import type { KafkaCluster } from '../cluster/cluster.ts';
+import type { TopicMetadata } from '../cluster/latest-metadata.ts';
 import { failureNamed, failureOf, refusedRight, type KafkaFailure } from '../failure.ts';
 import { encodeBatch, type BatchRecord } from '../protocol/batch-writer.ts';
 import type { Compressor } from '../protocol/compressor.ts';
@@ -11,7 +12,7 @@ import { judgeAnswer } from './judge-answer.ts';
 export interface ExclusiveWriterOptions {
   /** A topic with one partition. */
   readonly topic: string;
-  /** What all writers of the topic name, and Kafka lets one of them have at a time. */
+  /** The id that all writers of the topic name, and that Kafka lets one of them have at a time. */
   readonly transactionalId: string;
 }
 
@@ -34,7 +35,7 @@ const headerName = 'writer';
  * below which it refuses. Whoever was silent for this long claims the topic anew.
  */
 const silentMs = 60_000;
-/** As long as the command line waits for Kafka. */
+/** Commands wait as long for Kafka. */
 const patienceMs = 10_000;
 const ackTimeoutMs = 8_000;
 /** Brokers take up to a megabyte by default. */
@@ -43,6 +44,11 @@ const batchBytes = 512 * 1024;
 const lastEpoch = 2 ** 15 - 1;
 
 const partition = 0;
+
+function leaderOf(topic: TopicMetadata | undefined): number {
+  const [first] = topic?.partitions ?? [];
+  return first?.leader ?? -1;
+}
 
 /**
  * The one writer of a topic. Whoever claims the topic gets a higher epoch of the same producer id, and from its first
@@ -130,10 +136,11 @@ export class ExclusiveWriter {
         const leader = await this.#leader();
         attempts += 1;
         const [answer] = await this.#cluster.produce(leader, { timeoutMs: ackTimeoutMs, topics });
-        const error = answer?.error ?? 'PartitionUnanswered';
+        if (answer === undefined) return failureNamed('PartitionUnanswered');
+        const { error, message } = answer;
         const verdict = judgeAnswer(error);
         if (verdict === 'written') return this.#offsetOf(answer);
-        const failure = failureNamed(error, answer.message);
+        const failure = failureNamed(error, message);
         // An attempt before may have arrived without its answer.
         if (superseded.has(error)) throw attempts > 1 ? uncertain(failure) : fenced();
         if (verdict === 'condemned') throw refused(topic, failure);
@@ -146,18 +153,18 @@ export class ExclusiveWriter {
   }
 
   /** A repetition whose first answer was lost may be confirmed without its place. */
-  #offsetOf(answer: ProducedPartition | undefined): number {
+  #offsetOf({ baseOffset, error }: ProducedPartition): number {
     this.#heardMs = performance.now();
-    if (answer === undefined || answer.baseOffset < 0)
-      throw uncertain(failureNamed('PartitionUnanswered'));
-    return answer.baseOffset;
+    if (baseOffset < 0) throw uncertain(failureNamed(error));
+    return baseOffset;
   }
 
   async #leader(): Promise<number> {
-    const known = this.#cluster.topic(this.#options.topic)?.partitions[partition]?.leader ?? -1;
+    const { topic } = this.#options;
+    const known = leaderOf(this.#cluster.topic(topic));
     if (known >= 0) return known;
-    await this.#cluster.refreshInTurn([this.#options.topic]);
-    return this.#cluster.topic(this.#options.topic)?.partitions[partition]?.leader ?? -1;
+    await this.#cluster.refreshInTurn([topic]);
+    return leaderOf(this.#cluster.topic(topic));
   }
 
   async #identify(): Promise<ProducerIdentity> {

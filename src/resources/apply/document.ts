@@ -281,7 +281,8 @@ export function problemAt(
   path: readonly PropertyKey[],
   reason: string,
 ): Problem {
-  return { file: document.file, line: document.lineOf(path), path: formatPath(path), reason };
+  const { file } = document;
+  return { file, line: document.lineOf(path), path: formatPath(path), at: path, reason };
 }
 
 /**

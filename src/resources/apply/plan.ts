@@ -248,7 +248,7 @@ function writesSecrets({ resource, value }: Change): boolean {
 }
 
 /** A process that can decrypt none of the stored secrets would write secrets that no role can decrypt. */
-function refuseWrongKey(stored: StoredResources, secretKeys: SecretKeys): void {
+export function refuseWrongKey(stored: StoredResources, secretKeys: SecretKeys): void {
   let failure: PostriderError | undefined;
   for (const { sealed } of stored.values()) {
     if (sealed === undefined || !hasCiphertexts(sealed)) continue;
@@ -263,7 +263,7 @@ function refuseWrongKey(stored: StoredResources, secretKeys: SecretKeys): void {
   if (failure === undefined) return;
   throw new PostriderError(
     'secret-unreadable',
-    `nothing was applied: no stored secret can be read with this SECRET_KEY (${failure.message}). If the former key is lost, apply everything again with --new-key`,
+    `no stored secret can be read with this SECRET_KEY (${failure.message}). If the former key is lost, apply everything again with --new-key`,
   );
 }
 

@@ -30,9 +30,9 @@ export interface FollowedTopic<V> {
   readonly offset: number;
   /** Nothing was ever written to the topic. */
   readonly isUntouched: boolean;
-  /** How many records have changed resources so far. */
+  /** The number of records that have changed resources so far. */
   readonly changes: number;
-  /** Whoever wrote the newest record; undefined: nobody who writes exclusively. */
+  /** The writer of the newest record; undefined: none that writes exclusively. */
   readonly writer: ProducerIdentity | undefined;
   /** The steady time at which the last claim of the topic came here; before it was loaded: long ago. */
   readonly claimedMs: number;

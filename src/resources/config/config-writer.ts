@@ -12,7 +12,7 @@ export interface ConfigRecord {
   readonly value: string | null;
 }
 
-/** What a caller decided on everything that is stored. */
+/** A caller's decision on everything that is stored. */
 export interface Decision<T> {
   /** None: nothing is written. */
   readonly records: readonly ConfigRecord[];
@@ -23,7 +23,7 @@ export interface Decision<T> {
 
 export interface Changed<T> {
   readonly result: T;
-  /** Whoever has read the topic up to this offset has the change. */
+  /** A reader of the topic up to this offset has the change. */
   readonly offset: number;
 }
 
@@ -38,7 +38,7 @@ type Followed = Pick<
   'offset' | 'changes' | 'writer' | 'claimedMs' | 'caughtUp'
 >;
 
-/** As long as the command line waits for Kafka. */
+/** Commands wait as long for Kafka. */
 const patienceMs = 10_000;
 /**
  * Processes that change resources at the same time take turns: whoever has claimed the topic is left alone for this
@@ -79,6 +79,19 @@ export class ConfigWriter {
     return change;
   }
 
+  /**
+   * For a caller whose decision is rather to write than not, or whose refusals must be right: resolves when everything
+   * that others wrote is known here, and no others write. Called while deciding.
+   * @throws PostriderError `fenced` while others write, so that `change` decides again
+   */
+  async hold(): Promise<void> {
+    if (this.#writer.holds) return;
+    if (await this.#leftTheirTurn())
+      throw new PostriderError('fenced', 'another process changes resources now');
+    await this.#writer.claim(this.#followed.writer);
+    await this.#followed.caughtUp();
+  }
+
   /** Ends what is written now. */
   close(): void {
     this.#writer.close();
@@ -106,9 +119,7 @@ export class ConfigWriter {
         const { records, result, before } = decided;
         if (records.length === 0) return { result, offset: this.#followed.offset };
         if (!this.#writer.holds) {
-          if (await this.#leftTheirTurn()) continue;
-          await this.#writer.claim(this.#followed.writer);
-          await this.#followed.caughtUp();
+          await this.hold();
           if (decidedAt !== this.#followed.changes) continue;
         }
         decided = undefined;

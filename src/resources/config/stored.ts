@@ -159,7 +159,7 @@ export function storedCustomer(value: string): string | undefined {
     : undefined;
 }
 
-/** Which resource of its name it is, and who manages it. */
+/** The identity of a resource of its name, and its manager. */
 export type StoredIdentity = Pick<KeptBeside, 'uid' | 'managedBy'>;
 
 /** Also where the rest of the record is not readable. */

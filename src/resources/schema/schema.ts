@@ -350,3 +350,11 @@ function deepFreeze<T>(value: T): T {
   }
   return value;
 }
+
+/** The fields of a kind of resource, as JSON Schema, for documents. Rules beyond types are told by `parseResource`. */
+export function fieldsAsJsonSchema(kind: ResourceKind): Readonly<Record<string, unknown>> {
+  const schema = z.toJSONSchema(schemas[kind], { io: 'input', unrepresentable: 'any' });
+  // The document says which dialect its schemas are of.
+  delete schema.$schema;
+  return schema;
+}

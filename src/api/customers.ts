@@ -1,0 +1,99 @@
+import { customerLimitProblem } from '../event/customer.ts';
+import type { FieldProblem } from '../http-api/problem.ts';
+import type { Change } from '../resources/apply/plan.ts';
+import { reaches, type Caller } from './access/caller.ts';
+import type { Directory } from './directory.ts';
+
+/** The settings about customers who help themselves. */
+export interface CustomerSettings {
+  readonly mostDestinations: number;
+  /** The ids of sources that destinations of customers may have; empty: all. */
+  readonly sources: readonly string[];
+}
+
+/** The fields that callers bound to customers set. The others decide about the platform's own means. */
+const theirs: ReadonlySet<string> = new Set([
+  'kind',
+  'id',
+  'customer',
+  'name',
+  'sources',
+  'enabled',
+  'sharedSecret',
+  'signature',
+  'secretOverlap',
+  'webhooks',
+  'secretUrl',
+  'events',
+  'eventNames',
+  'filter',
+  'payload',
+  'notify',
+]);
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A new destination's fields, with what a caller who is bound to customers need not know. */
+export function asTheirs(given: Fields, caller: Caller, sources: readonly string[]): Fields {
+  const { customers } = caller;
+  if (customers === undefined) return given;
+  const [only, ...others] = customers;
+  const customer = given['customer'] ?? (others.length === 0 ? only : undefined);
+  return {
+    ...given,
+    ...(customer === undefined ? {} : { customer }),
+    sources: given['sources'] ?? sources,
+  };
+}
+
+/** The problems of what a caller would change, as far as customers are concerned. */
+export function customerProblems(
+  { resource, fields, action }: Change,
+  caller: Caller,
+  directory: Directory,
+  settings: CustomerSettings,
+): readonly FieldProblem[] {
+  if (resource?.kind !== 'Destination') return [];
+  const { id, customer } = resource;
+  const problems: FieldProblem[] = [];
+  const ids = customer === undefined ? undefined : directory.idsOf(customer);
+  const isNew = ids !== undefined && ![...ids].includes(id);
+  const limit = isNew ? customerLimitProblem(ids.size, settings.mostDestinations) : undefined;
+  if (limit !== undefined) problems.push({ pointer: '/customer', detail: limit });
+  if (caller.customers === undefined) return problems;
+  if (!reaches(caller, customer))
+    problems.push({
+      pointer: '/customer',
+      detail: `must be one of your own: ${[...caller.customers].join(', ')}`,
+    });
+  const changed = new Set(
+    action === 'create' ? setFields(resource) : fields.map(({ path }) => topOf(path)),
+  );
+  for (const name of changed)
+    if (!theirs.has(name))
+      problems.push({
+        pointer: `/${name}`,
+        detail: `is not for customers to set; they set ${[...theirs].slice(3).join(', ')}`,
+      });
+  const foreign = resource.sources.find(
+    (source) => settings.sources.length > 0 && !settings.sources.includes(source),
+  );
+  if (foreign !== undefined && changed.has('sources'))
+    problems.push({
+      pointer: '/sources',
+      detail: `${foreign} is not for customers; allowed: ${settings.sources.join(', ')}`,
+    });
+  return problems;
+}
+
+/** The fields whose values are no defaults. */
+function setFields(resource: object): readonly string[] {
+  const besides = new Set(['uid', 'managedBy', 'formerSecrets', 'urlPaths']);
+  return Object.entries(resource)
+    .filter(([name, value]) => !besides.has(name) && !(name === 'topic' && value === 'shared'))
+    .map(([name]) => name);
+}
+
+function topOf(path: string): string {
+  return path.replace(/[.[].*$/s, '');
+}

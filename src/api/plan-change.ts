@@ -1,0 +1,194 @@
+import { ProblemError, type FieldProblem } from '../http-api/problem.ts';
+import { SourceDocument } from '../resources/apply/document.ts';
+import { planApply, planDeletion, type Change, type PlanOptions } from '../resources/apply/plan.ts';
+import {
+  encodeResource,
+  maskResource,
+  openResource,
+  toDocument,
+} from '../resources/config/stored.ts';
+import type { StoredResource } from '../resources/config/stored-resources.ts';
+import { InvalidResources } from '../resources/problem.ts';
+import { newSigningSecret } from '../resources/signing-secret.ts';
+import type { Resource } from '../resources/resource.ts';
+import { reaches, type Caller } from './access/caller.ts';
+import { requireConditions, type Conditions } from './conditions.ts';
+import { asTheirs, customerProblems, type CustomerSettings } from './customers.ts';
+import { destinationOf, type Directory, type ManagedKind } from './directory.ts';
+import { mergePatch } from './merge-patch.ts';
+import { unmasked } from './unmask.ts';
+import { answeredOnly } from './view.ts';
+
+/** A request to change one resource. */
+export interface Wanted {
+  readonly method: 'put' | 'patch' | 'delete' | 'roll-secret';
+  readonly kind: ManagedKind;
+  readonly id: string;
+  /** The JSON of `put` and `patch`. */
+  readonly body?: unknown;
+  readonly conditions: Conditions;
+  readonly caller: Caller;
+}
+
+export interface PlanningSettings {
+  readonly plan: Omit<PlanOptions, 'prune' | 'rename' | 'newKey' | 'endOverlap' | 'records'>;
+  readonly customers: CustomerSettings;
+}
+
+/** The outcome of a request. */
+export interface PlannedChange {
+  readonly change: Change;
+  /** A secret that was made here, which is told once. */
+  readonly madeSecret?: string;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Decides what a request changes, by the same rules as `apply`.
+ * @throws ProblemError 404, 409, 412 and 422, with each field that is wrong
+ * @throws PostriderError `secret-unreadable`; `resource-invalid` for what others still refer to
+ */
+export function planChange(
+  wanted: Wanted,
+  directory: Directory,
+  settings: PlanningSettings,
+): PlannedChange {
+  const { method, kind, id, conditions } = wanted;
+  const stored = directory.get(kind, id);
+  const what = `${kind} ${id}`;
+  requireTheirs(wanted, stored);
+  requireConditions(conditions, stored, what);
+  if (stored !== undefined && stored.managedBy !== 'api')
+    throw new ProblemError(
+      409,
+      `${what} is managed by files: change its file and apply it. The API changes only what was made with it.`,
+    );
+  if (method === 'delete')
+    return {
+      change: planDeletion(kind === 'Source' ? directory.all : directory.beside(kind, id), {
+        kind,
+        id,
+      }),
+    };
+  const before = stored?.sealed && openResource(stored.sealed, settings.plan.secretKeys);
+  const { fields, madeSecret } = fieldsOf(wanted, before, settings.customers.sources, directory);
+  const change = planned(fields, wanted, directory, settings);
+  const problems = customerProblems(change, wanted.caller, directory, settings.customers);
+  if (problems.length > 0) throw invalid(what, problems);
+  return { change, ...(madeSecret === undefined ? {} : { madeSecret }) };
+}
+
+/** @throws ProblemError for what is another customer's: what exists is not told, but that the id cannot be had is */
+function requireTheirs(
+  { method, kind, id, caller }: Wanted,
+  stored: StoredResource | undefined,
+): void {
+  if (stored === undefined) {
+    if (method === 'put') return;
+    throw new ProblemError(404, `There is no ${kind.toLowerCase()} ${id}.`);
+  }
+  if (reaches(caller, destinationOf(stored)?.customer)) return;
+  if (method === 'put') throw new ProblemError(409, `The id ${id} is taken; choose another one.`);
+  throw new ProblemError(404, `There is no ${kind.toLowerCase()} ${id}.`);
+}
+
+function fieldsOf(
+  { method, kind, id, body, caller }: Wanted,
+  before: Resource | undefined,
+  sources: readonly string[],
+  directory: Directory,
+): { readonly fields: Fields; readonly madeSecret?: string } {
+  const real = before === undefined ? undefined : toDocument(before);
+  if (method === 'roll-secret') {
+    const madeSecret = newSigningSecret();
+    return { fields: { ...real, sharedSecret: madeSecret }, madeSecret };
+  }
+  const shown = before && toDocument(maskResource({ sealed: before }));
+  const given = withoutAnswered(method === 'patch' ? mergePatch(shown, body) : body);
+  const named = withName(unmasked(given, shown, real) as Fields, kind, id);
+  if (kind === 'Source') return { fields: named };
+  const secret = before?.kind === 'Destination' ? before.sharedSecret : undefined;
+  if (before !== undefined)
+    // A replacement need not know it, and would otherwise leave the destination without a signature.
+    return {
+      fields: method === 'put' && secret !== undefined ? { sharedSecret: secret, ...named } : named,
+    };
+  const allowed = sources.length > 0 ? sources : [...directory.ids('Source')];
+  const theirs = asTheirs(named, caller, allowed);
+  if (theirs['sharedSecret'] !== undefined) return { fields: theirs };
+  const madeSecret = newSigningSecret();
+  return { fields: { ...theirs, sharedSecret: madeSecret }, madeSecret };
+}
+
+/** @throws ProblemError 422 for a body that is no object */
+function withoutAnswered(body: unknown): Fields {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw invalid('The body', [
+      { pointer: '', detail: 'must be an object with the fields of a resource' },
+    ]);
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !answeredOnly.has(name)));
+}
+
+/** @throws ProblemError 422 for a body of another resource than the path's */
+function withName(fields: Fields, kind: ManagedKind, id: string): Fields {
+  const wrong = Object.entries({ kind, id }).filter(
+    ([name, value]) => fields[name] !== undefined && fields[name] !== value,
+  );
+  if (wrong.length > 0)
+    throw invalid(
+      `${kind} ${id}`,
+      wrong.map(([name, value]) => ({
+        pointer: `/${name}`,
+        detail: `must be ${value}, as in the path`,
+      })),
+    );
+  return { ...fields, kind, id };
+}
+
+function planned(
+  fields: Fields,
+  { kind, id }: Wanted,
+  directory: Directory,
+  { plan }: PlanningSettings,
+): Change {
+  const document = new SourceDocument('body', fields, [], () => 1);
+  const options = {
+    prune: false,
+    rename: false,
+    newKey: true,
+    endOverlap: false,
+    records: new Map(),
+  };
+  let change: Change | undefined;
+  try {
+    const files = { documents: [document], problems: [] };
+    [change] = planApply(files, directory.beside(kind, id), { ...plan, ...options });
+  } catch (error) {
+    if (!(error instanceof InvalidResources)) throw error;
+    throw invalid(
+      `${kind} ${id}`,
+      error.problems.map(({ at = [], reason }) => ({ pointer: pointerOf(at), detail: reason })),
+    );
+  }
+  if (change?.resource === undefined)
+    throw new Error('a resource was given, and no change was planned');
+  if (change.value === undefined) return change;
+  const resource = Object.freeze({ ...change.resource, managedBy: 'api' as const });
+  return { ...change, resource, value: encodeResource(resource, plan.secretKeys) };
+}
+
+/** RFC 6901. */
+function pointerOf(path: readonly PropertyKey[]): string {
+  return path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+/** The sentence names the first field, for whoever reads only that. */
+export function invalid(what: string, errors: readonly FieldProblem[]): ProblemError {
+  const [first] = errors;
+  const more = errors.length > 1 ? `, and ${errors.length - 1} more` : '';
+  const where = first?.pointer === '' ? '' : `${first?.pointer ?? ''} `;
+  return new ProblemError(422, `${what} is not valid: ${where}${first?.detail ?? ''}${more}.`, {
+    errors,
+  });
+}
