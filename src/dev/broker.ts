@@ -12,7 +12,7 @@ import { freePorts, keptPorts } from './broker-ports.ts';
 import { startJava, waitForPort, type BrokerProcess } from './broker-process.ts';
 import { startComposeBroker, type DevBroker } from './dev-broker.ts';
 import { holdDataDir } from './data-dir.ts';
-import { hasKafkaJars, kafkaJars } from './kafka-jars.ts';
+import { kafkaJars } from './kafka-jars.ts';
 import { installedJava, runs, whyNoKafka } from './own-kafka.ts';
 import {
   formatNode,
@@ -55,14 +55,11 @@ export interface BrokerOptions {
 }
 
 /**
- * One broker from whatever the machine has: Java with Maven or with what it fetched before, else Docker.
+ * One broker from whatever the machine has: Java, else Docker.
  * @throws PostriderError `broker-unavailable` with what is missing
  */
 export async function startBroker(options: BrokerOptions = {}): Promise<DevBroker> {
-  const hasJars = await hasKafkaJars();
-  const javaVersion = await installedJava();
-  const hasMaven = hasJars || (await runs('mvn', '-version'));
-  const missing = whyNoKafka({ javaVersion, hasJars, hasMaven });
+  const missing = whyNoKafka(await installedJava());
   if (missing === undefined) return startCluster(1, options);
   if (await runs('docker', 'info')) return startComposeBroker();
   throw new PostriderError(

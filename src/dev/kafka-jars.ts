@@ -4,6 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { PostriderError } from '../errors.ts';
+import { maven } from './maven.ts';
 
 const run = promisify(execFile);
 
@@ -14,7 +15,8 @@ const dependencies = [
   ['org.apache.kafka', 'kafka_2.13', kafkaVersion],
   ['org.apache.logging.log4j', 'log4j-slf4j-impl', '2.24.3'],
 ];
-const copyGoal = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
+/** The newest that the oldest Maven here can run. */
+const copyGoal = 'org.apache.maven.plugins:maven-dependency-plugin:3.1.2:copy-dependencies';
 
 const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -35,25 +37,27 @@ const cacheDir = join(homedir(), '.cache', 'postrider');
 const jarsDir = join(cacheDir, `kafka-${kafkaVersion}`);
 
 /** Says whether an earlier start has fetched Kafka. */
-export async function hasKafkaJars(): Promise<boolean> {
+async function hasKafkaJars(): Promise<boolean> {
   const names = await readdir(jarsDir).catch((): string[] => []);
   return names.includes(`kafka_2.13-${kafkaVersion}.jar`);
 }
 
 /**
  * The folder with Kafka's jars, filled by Maven at the first call and kept in the user's cache.
- * @param onNote told before Maven fetches them
- * @throws PostriderError `broker-unavailable` when Maven cannot bring them.
+ * @param onNote told before they are fetched
+ * @throws PostriderError `broker-unavailable` when they cannot be had
  */
 export async function kafkaJars(onNote: (text: string) => void = () => undefined): Promise<string> {
   if (await hasKafkaJars()) return jarsDir;
-  onNote(`the first broker on this machine: Maven fetches Kafka ${kafkaVersion} (43 MB)`);
+  onNote(`the first broker on this machine: fetching Kafka ${kafkaVersion} (43 MB)`);
   await mkdir(cacheDir, { recursive: true });
   const workDir = await mkdtemp(join(cacheDir, 'fetch-'));
   try {
     await writeFile(join(workDir, 'pom.xml'), pom);
     const outputDir = join(workDir, 'jars');
-    await run('mvn', [
+    const [program, ...words] = await maven(workDir);
+    await run(program, [
+      ...words,
       '-q',
       '-B',
       '-f',
@@ -67,6 +71,7 @@ export async function kafkaJars(onNote: (text: string) => void = () => undefined
       if (!(await hasKafkaJars())) throw error;
     });
   } catch (error) {
+    if (error instanceof PostriderError) throw error;
     throw new PostriderError(
       'broker-unavailable',
       `Maven could not fetch Kafka ${kafkaVersion}: ${firstLine(error)}`,

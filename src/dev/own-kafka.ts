@@ -3,26 +3,15 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The programs that a broker of our own takes, as far as a machine has them. */
-export interface KafkaPrograms {
-  /** The version of Java; undefined without any. */
-  readonly javaVersion: number | undefined;
-  /** Kafka's jars are there from an earlier start. */
-  readonly hasJars: boolean;
-  readonly hasMaven: boolean;
-}
-
 /** The oldest that Kafka 4 runs on. */
 const leastJava = 17;
 
-/** Why these programs run no broker; undefined if they do. */
-export function whyNoKafka({ javaVersion, hasJars, hasMaven }: KafkaPrograms): string | undefined {
+/** Why no broker of our own can run with this version of Java; undefined if it can. */
+export function whyNoKafka(javaVersion: number | undefined): string | undefined {
   if (javaVersion === undefined) return `Java ${leastJava} or newer is missing`;
-  if (javaVersion < leastJava)
-    return `Java ${javaVersion} is installed, and Kafka needs ${leastJava} or newer`;
-  return hasJars || hasMaven
-    ? undefined
-    : 'Maven is missing, which fetches Kafka (43 MB) at the first start';
+  return javaVersion < leastJava
+    ? `Java ${javaVersion} is installed, and Kafka needs ${leastJava} or newer`
+    : undefined;
 }
 
 /** @param said what `java -version` writes; `1.8` is 8. */

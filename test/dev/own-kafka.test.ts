@@ -1,23 +1,60 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { kafkaVersion } from '../../src/dev/kafka-jars.ts';
 import { javaVersionIn, whyNoKafka } from '../../src/dev/own-kafka.ts';
 
-test('a broker of our own needs Java 17, and Maven only until Kafka was fetched', () => {
-  const programs = { javaVersion: 17, hasJars: false, hasMaven: true };
-  assert.equal(whyNoKafka(programs), undefined);
-  assert.equal(whyNoKafka({ javaVersion: 21, hasJars: true, hasMaven: false }), undefined);
-  assert.match(whyNoKafka({ ...programs, hasMaven: false }) ?? '', /^Maven is missing, .*43 MB/);
+const run = promisify(execFile);
+
+test('a broker of our own needs Java 17', () => {
+  assert.equal(whyNoKafka(17), undefined);
+  assert.equal(whyNoKafka(11), 'Java 11 is installed, and Kafka needs 17 or newer');
+  assert.equal(whyNoKafka(undefined), 'Java 17 or newer is missing');
+});
+
+test('Kafka is fetched on a machine that has only Node.js, npm and Java, and nothing else is left', async (t) => {
+  const home = await mkdtemp(path.join(tmpdir(), 'postrider-only-java-'));
+  t.after(() => rm(home, { recursive: true }));
+  const bin = path.join(home, 'bin');
+  await mkdir(bin);
+  for (const program of ['node', 'npm', 'java']) {
+    const { stdout } = await run('which', [program]);
+    await symlink(stdout.trim(), path.join(bin, program));
+  }
+  const module = new URL('../../src/dev/kafka-jars.ts', import.meta.url).href;
+  const script = `console.log(await (await import('${module}')).kafkaJars());`;
+  const npmCache = (await run('npm', ['config', 'get', 'cache'])).stdout.trim();
+  const env = { ...process.env, PATH: bin, HOME: home, npm_config_cache: npmCache };
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script], {
+    env: { ...env, npm_config_prefer_offline: 'true' },
+  });
+  const jars = await readdir(stdout.trim());
+  assert.equal(path.relative(home, stdout.trim()), `.cache/postrider/kafka-${kafkaVersion}`);
+  assert.ok(jars.includes(`kafka_2.13-${kafkaVersion}.jar`), jars.join());
+  assert.deepEqual(await readdir(path.join(home, '.cache', 'postrider')), [
+    `kafka-${kafkaVersion}`,
+  ]);
+  assert.deepEqual((await readdir(home)).sort(), ['.cache', 'bin']);
+});
+
+test('without npm, Java alone is told that Maven cannot be had', async (t) => {
+  const home = await mkdtemp(path.join(tmpdir(), 'postrider-no-npm-'));
+  t.after(() => rm(home, { recursive: true }));
+  const module = new URL('../../src/dev/maven.ts', import.meta.url).href;
+  const script = `await (await import('${module}')).maven('${home}').catch((e) => console.log(e.message));`;
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script], {
+    env: { PATH: home, HOME: home },
+  });
   assert.equal(
-    whyNoKafka({ ...programs, javaVersion: 11 }),
-    'Java 11 is installed, and Kafka needs 17 or newer',
+    stdout.trim(),
+    'Maven is not installed, and npm could not fetch it: spawn npm ENOENT',
   );
-  assert.equal(whyNoKafka({ ...programs, javaVersion: undefined }), 'Java 17 or newer is missing');
 });
 
 test('the version of Java is read from what it says of itself', () => {
