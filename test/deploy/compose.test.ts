@@ -8,6 +8,7 @@ import type { Environment } from '../../src/environment.ts';
 import { consoleTokens } from '../../src/console/access/tokens.ts';
 import { findToken, parseTokens } from '../../src/http-api/tokens.ts';
 import { readSettings } from '../../src/settings/read.ts';
+import { version } from '../../src/ops/process.ts';
 import { settingsTable } from '../../src/settings/table.ts';
 import { test } from 'node:test';
 import { testNeeding } from '../harness/needs-program.ts';
@@ -85,6 +86,16 @@ test('every role of docker-compose.yml starts with settings that allow it', () =
     const settings = readSettings(Object.fromEntries(filled) as Environment);
     assert.ok(settings.kafkaBrokers, role);
     if (['delivery', 'console'].includes(role)) assert.ok(settings.secretKey, role);
+  }
+});
+
+test('all roles run the image of the release, from the registry that is named, or from the sources', () => {
+  const services = Object.values(readCompose().services);
+  for (const { image = '', build } of services.filter(({ build }) => build)) {
+    assert.equal(filledIn(image, {}), `registry.example.com/postrider:${version}`);
+    const named = { POSTRIDER_REGISTRY: 'registry.postrider.test/tools' };
+    assert.equal(filledIn(image, named), `registry.postrider.test/tools/postrider:${version}`);
+    assert.deepEqual(build, { context: '.', dockerfile: 'deploy/Dockerfile' });
   }
 });
 

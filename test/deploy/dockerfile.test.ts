@@ -26,6 +26,7 @@ test('what only builds the image is not in it', () => {
   const image = readStages().at(-1);
   const copied = image?.steps.flatMap((step) => ('copy' in step ? step.copy : []));
   assert.deepEqual(copied, [
+    '/usr/local/bin/node',
     'package.json',
     'LICENSE',
     '/app/node_modules',

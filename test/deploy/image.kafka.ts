@@ -5,6 +5,7 @@ import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { readPage } from '../docs/pages.ts';
 import { testBroker, testPrefix } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 import { collect, failIfEnded } from '../harness/run-command.ts';
@@ -60,6 +61,12 @@ async function ended({ process: child, stderr }: Pod): Promise<void> {
   const [code] = (await once(child, 'exit')) as [number | null];
   assert.equal(code, 0, stderr());
 }
+
+test('docs/production.md states how much the image adds to its base', () => {
+  const [, stated] = /adds (\d+) MB to it/.exec(readPage('docs/production.md')) ?? [];
+  const ratio = image.addedBytes / 1e6 / Number(stated);
+  assert.ok(ratio > 0.97 && ratio < 1.03, `${stated ?? ''} MB stated, ${image.addedBytes} bytes`);
+});
 
 test('the image makes the topics', async () => {
   await ended(run(image, workload('topics.yaml')));

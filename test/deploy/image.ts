@@ -21,12 +21,14 @@ const context = fileURLToPath(new URL('../..', import.meta.url));
 /** What the Dockerfile makes, in a folder. */
 export interface Image {
   readonly environment: Readonly<Record<string, string>>;
-  /** With the Node.js that the project brings, which is the image's. */
+  /** With the Node.js that the image has, which is the project's. */
   readonly path: string;
   /** The program and its first arguments. Nobody may write to what they name. */
   readonly entrypoint: readonly string[];
   readonly uid: number;
   readonly gid: number;
+  /** Bytes of what the image adds to its base. */
+  readonly addedBytes: number;
   remove(): void;
 }
 
@@ -34,44 +36,46 @@ export interface Image {
 export function buildImage(): Image {
   const root = mkdtempSync(join(tmpdir(), 'postrider-image-'));
   chmodSync(root, 0o755);
-  const path = bringNode(join(root, 'bin'));
   const stages = readStages();
-  const folderOf = (stage: Stage): string => {
-    return join(root, String(stages.indexOf(stage)), stage.workdir);
-  };
+  const rootOf = (stage: Stage): string => join(root, String(stages.indexOf(stage)));
+  const folderOf = (stage: Stage): string => join(rootOf(stage), stage.workdir);
+  const pathOf = (stage: Stage): string =>
+    [join(rootOf(stage), 'usr/local/bin'), process.env['PATH'] ?? ''].join(delimiter);
   for (const stage of stages) {
     mkdirSync(folderOf(stage), { recursive: true });
+    if (stage.image.startsWith('node:')) bringNode(join(rootOf(stage), 'usr/local/bin'));
+    const environment = { PATH: pathOf(stage), ...stage.environment };
     for (const step of stage.steps) {
-      if ('run' in step) runStep(step.run, folderOf(stage), { PATH: path, ...stage.environment });
-      else copyStep(step, folderOf(stage), stages, root);
+      if ('run' in step) runStep(step.run, folderOf(stage), environment);
+      else copyStep(step, stage, stages, root);
     }
   }
   const image = stages.at(-1);
   if (image?.entrypoint === undefined) throw new Error('the image starts nothing');
   const [uid = 0, gid = 0] = (image.user ?? '0:0').split(':').map(Number);
   const folder = folderOf(image);
+  const addedBytes = bytesOf(rootOf(image));
   permit(folder, (mode) => mode & 0o555);
   const { environment } = image;
   const entrypoint = image.entrypoint.map((word) =>
-    word.startsWith('/') ? join(root, String(stages.length - 1), word) : word,
+    word.startsWith('/') ? join(rootOf(image), word) : word,
   );
   const remove = (): void => {
     permit(folder, (mode) => mode | 0o200);
     rmSync(root, { recursive: true });
   };
-  return { environment, path, entrypoint, uid, gid, remove };
+  return { environment, path: pathOf(image), entrypoint, uid, gid, addedBytes, remove };
 }
 
 /** The image's user may be kept out of the project's folder, as of one in `/root`. */
-function bringNode(bin: string): string {
-  mkdirSync(bin);
+function bringNode(bin: string): void {
+  mkdirSync(bin, { recursive: true });
   try {
     linkSync(process.execPath, join(bin, 'node'));
   } catch {
     // On another file system.
     copyFileSync(process.execPath, join(bin, 'node'));
   }
-  return [bin, process.env['PATH'] ?? ''].join(delimiter);
 }
 
 function runStep(command: string, cwd: string, env: Readonly<Record<string, string>>): void {
@@ -92,17 +96,25 @@ function runStep(command: string, cwd: string, env: Readonly<Record<string, stri
 
 function copyStep(
   { copy, to, from }: Extract<Step, { copy: unknown }>,
-  folder: string,
+  into: Stage,
   stages: readonly Stage[],
   root: string,
 ): void {
   const stage = stages.findIndex(({ name }) => name === from);
+  const target = to.startsWith('/') ? to : join(into.workdir, to);
   if (from !== undefined && stage < 0) throw new Error(`there is no stage ${from}`);
   for (const item of copy) {
     const source = from === undefined ? join(context, item) : join(root, String(stage), item);
-    const target = to.endsWith('/') ? join(folder, to, basename(item)) : join(folder, to);
-    cpSync(source, target, { recursive: true, verbatimSymlinks: true });
+    const place = join(root, String(stages.indexOf(into)), target);
+    const copied = to.endsWith('/') ? join(place, basename(item)) : place;
+    cpSync(source, copied, { recursive: true, verbatimSymlinks: true });
   }
+}
+
+function bytesOf(place: string): number {
+  const stat = lstatSync(place);
+  if (!stat.isDirectory()) return stat.size;
+  return readdirSync(place).reduce((bytes, name) => bytes + bytesOf(join(place, name)), 0);
 }
 
 function permit(place: string, change: (mode: number) => number): void {

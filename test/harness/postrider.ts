@@ -25,8 +25,8 @@ export interface Installation {
   run(args: readonly string[], options?: { stdin?: string; env?: Environment }): Promise<Ended>;
   /** Begins a command that may be told to end before it does. */
   begin(args: readonly string[], env?: Environment): Begun;
-  /** Starts a role, of the release whose folder is given; resolves once `/readyz` says yes. */
-  start(role: RoleName, env?: Environment, build?: string): Promise<RunningRole>;
+  /** Starts a role, of the release whose program is given; resolves once `/readyz` says yes. */
+  start(role: RoleName, env?: Environment, program?: string): Promise<RunningRole>;
   /** Starts a command that runs until it is told to end; resolves with what it prints first. */
   startCommand(args: readonly string[], options?: { stdin?: string }): Promise<RunningCommand>;
 }
@@ -75,14 +75,14 @@ export async function install(env: Environment = {}): Promise<Installation> {
     run: (args, options = {}) =>
       runCommand(args, { ...environment, ...options.env }, options.stdin ?? ''),
     begin: (args, env = {}) => beginCommand(args, { ...environment, ...env }),
-    start: (role, more = {}, build) => startRole(role, { ...environment, ...more }, build),
+    start: (role, more = {}, program) => startRole(role, { ...environment, ...more }, program),
     startCommand: (args, { stdin = '' } = {}) => startCommand(args, environment, stdin),
   };
   return installation;
 }
 
-async function startRole(role: string, env: Environment, build?: string): Promise<RunningRole> {
-  const child = spawnCommand([role], env, build);
+async function startRole(role: string, env: Environment, program?: string): Promise<RunningRole> {
+  const child = spawnCommand([role], env, program);
   const ended = once(child, 'exit').then(([code]) => code as number | null);
   child.stdout.resume();
   const log = collect(child.stderr);

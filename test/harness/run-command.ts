@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { createContext } from '../../src/cli/context.ts';
@@ -8,7 +7,10 @@ import { run } from '../../src/cli/run.ts';
 import { compileCache } from './compile-cache.ts';
 import { eventually } from './eventually.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
+/** The sources of now. */
+export const presentProgram: string = fileURLToPath(
+  new URL('../../src/cli/main.ts', import.meta.url),
+);
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -38,15 +40,14 @@ export interface Ended {
 
 /**
  * The CLI in a process, with this environment and what the run has compiled.
- * @param build the folder of another release's sources
+ * @param program that of another release
  */
 export function spawnCommand(
   args: readonly string[],
   env: Environment,
-  build: string = root,
+  program: string = presentProgram,
 ): ChildProcessWithoutNullStreams {
-  const main = join(build, 'src', 'cli', 'main.ts');
-  return spawn(process.execPath, [main, ...args], { env: { ...compileCache(), ...env } });
+  return spawn(process.execPath, [program, ...args], { env: { ...compileCache(), ...env } });
 }
 
 export function beginCommand(args: readonly string[], env: Environment): Begun {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { readdirSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -14,6 +15,7 @@ import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
 import { collect, failIfEnded, type Environment } from '../harness/run-command.ts';
 import { version } from '../../src/ops/process.ts';
+import type { Bill } from './bill.ts';
 import { packAll } from './pack.ts';
 
 const run = promisify(execFile);
@@ -129,6 +131,29 @@ test('the package has the compiled program and its pages, and neither sources no
     '.yml',
     undefined,
   ]);
+});
+
+test('the bill has what an installation gets, and what the pages contain', async () => {
+  const name = published.find((each) => each.endsWith('.cdx.json')) ?? '';
+  const bill = JSON.parse(await readFile(join(folder, name), 'utf8')) as Bill;
+  assert.equal(bill.bomFormat, 'CycloneDX');
+  assert.equal(bill.metadata.component['bom-ref'], `postrider@${version}`);
+  const listed = new Set(bill.components.map((each) => `${each.name}@${each.version}`));
+  const { stdout } = await run('npm', ['ls', '--all', '--parseable', '--long'], { cwd: installed });
+  const got = [...stdout.matchAll(/:((?:@[^@:]+)?[^@:]+@[^@:]+)$/gm)].map(([, each = '']) => each);
+  assert.ok(got.length > 50, stdout);
+  assert.deepEqual(
+    got.filter((each) => !listed.has(each) && each !== `postrider@${version}`),
+    [],
+  );
+  const web = readdirSync(new URL('../../src/console/web', import.meta.url), { recursive: true });
+  const imported = web
+    .map(String)
+    .filter((file) => /\.tsx?$/.test(file))
+    .flatMap((file) => [...readPage(`src/console/web/${file}`).matchAll(/from '(\w[^'/]*)/g)]);
+  const names = new Set(bill.components.map((each) => each.name));
+  for (const [, each = ''] of imported) assert.ok(names.has(each), each);
+  assert.ok(!names.has('typescript'));
 });
 
 test('an installation takes less than 150 MB with all optional packages', async () => {

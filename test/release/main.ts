@@ -32,6 +32,24 @@ function refuseRedCheck(): void {
   if (status !== 0) throw new Refusal('the check is red');
 }
 
+/** What the upgrade tests run as the release before. */
+const formerFile = 'test/upgrade/release.tar.gz';
+
+/** The upgrade tests are about the last release, if there is one. */
+function refuseOtherFormer(): void {
+  const [last] = releasedIn(read('CHANGELOG.md'));
+  if (last === undefined) return;
+  const manifest = execFileSync('tar', ['-xzOf', formerFile, 'package/package.json'], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  const { version } = JSON.parse(manifest) as { version: string };
+  if (version !== last)
+    throw new Refusal(
+      `the upgrade tests start from ${version}, and ${last} is the last release; npm run pack-release -- postrider-${last}.tgz`,
+    );
+}
+
 /** The files that the release changes, by name. */
 function changesFor(wanted: string): { version: string; files: Map<string, string> } {
   const { version: present } = JSON.parse(read('package.json')) as { version: string };
@@ -73,8 +91,22 @@ function commit(version: string, files: ReadonlyMap<string, string>): void {
   git(['tag', '--annotate', `v${version}`, '--cleanup=verbatim', '--message', notes]);
 }
 
+/** After the tag, because the tests of the release itself are about the one before. */
+function keepForUpgrades(version: string, packedDir: string): void {
+  const file = join(packedDir, `postrider-${version}.tgz`);
+  const { status } = spawnSync('npm', ['run', '--silent', 'pack-release', '--', file], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  if (status !== 0) throw new Refusal(`${file} cannot be kept for the upgrade tests`);
+  git(['add', '--', formerFile]);
+  const message = `upgrade: tests start from ${version}`;
+  git(['commit', '--quiet', '--message', message, '--', formerFile]);
+}
+
 function release(wanted: string, isDry: boolean): void {
   refuseDirtyTree();
+  refuseOtherFormer();
   const { version, files } = changesFor(wanted);
   if (!isDry) refuseRedCheck();
   const to = resolve(root, '.cache', 'release', version);
@@ -86,9 +118,10 @@ function release(wanted: string, isDry: boolean): void {
     return;
   }
   commit(version, files);
+  keepForUpgrades(version, to);
   process.stdout.write(
-    `The commit and the tag v${version} are made. To publish it: git push --follow-tags\n` +
-      `Then pack it for the upgrade tests of the next one: npm run pack-release -- v${version}\n`,
+    `The tag v${version} is made, and a commit after it, with which upgrade tests start from ${version}. ` +
+      'To publish it: git push --follow-tags\n',
   );
 }
 

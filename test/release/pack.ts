@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { writeBill } from './bill.ts';
 import { stagePackage } from './stage.ts';
 import { notesOf, releasedIn } from './version.ts';
 
@@ -19,7 +20,9 @@ export async function packAll(to: string): Promise<string[]> {
   try {
     const pipeline = stagePackage(workDir).then(() => npmPack(workDir, to));
     const client = npmPack(join(root, 'src', 'client'), to);
-    return [await pipeline, await client, await packChart(to), await writeNotes(to)];
+    const bill = `postrider-${await presentVersion()}.cdx.json`;
+    await writeBill(root, join(to, bill));
+    return [await pipeline, await client, await packChart(to), bill, await writeNotes(to)];
   } finally {
     await rm(workDir, { recursive: true, force: true });
   }

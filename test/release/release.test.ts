@@ -12,6 +12,13 @@ import { places } from './version.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const main = join(root, 'test/release/main.ts');
 
+/** Packing prints the version, and keeping a package writes its name. */
+const working = {
+  check: 'exit 0',
+  package: 'node -p "require(\'./package.json\').version"',
+  'pack-release': 'echo > test/upgrade/release.tar.gz',
+};
+
 let clone: string;
 
 beforeEach(() => {
@@ -20,9 +27,10 @@ beforeEach(() => {
     mkdirSync(dirname(join(clone, file)), { recursive: true });
     cpSync(join(root, file), join(clone, file));
   }
-  writeFileSync(join(clone, '.gitignore'), '.cache/\n');
+  cpSync(join(root, '.gitignore'), join(clone, '.gitignore'));
   write('CHANGELOG.md', '# Changelog\n\n## Unreleased\n\n### Added\n\n- A thing.\n');
-  scripts({ check: 'exit 0', package: 'node -p "require(\'./package.json\').version"' });
+  keepFormer('0.0.0');
+  scripts(working);
   git('init', '--quiet', '--initial-branch=main');
   git('config', 'user.name', 'T');
   git('config', 'user.email', 't@postrider.test');
@@ -50,6 +58,15 @@ function write(file: string, text: string): void {
   writeFileSync(join(clone, file), text);
 }
 
+/** Makes this version the one that the upgrade tests start from. */
+function keepFormer(version: string): void {
+  mkdirSync(join(clone, 'test/upgrade'), { recursive: true });
+  mkdirSync(join(clone, 'package'));
+  write('package/package.json', JSON.stringify({ version }));
+  execFileSync('tar', ['-czf', 'test/upgrade/release.tar.gz', 'package'], { cwd: clone });
+  rmSync(join(clone, 'package'), { recursive: true });
+}
+
 function scripts(some: Readonly<Record<string, string>>): void {
   const manifest = JSON.parse(read('package.json')) as object;
   write('package.json', `${JSON.stringify({ ...manifest, scripts: some }, null, 2)}\n`);
@@ -65,14 +82,25 @@ test('a release is one commit with the version everywhere, and a tag with its no
   // What is packed has the version already.
   assert.match(stdout, /^9\.8\.7$/m);
   assert.equal(git('status', '--porcelain'), '');
-  assert.equal(git('log', '-1', '--format=%s'), 'release: 9.8.7\n');
+  assert.equal(git('log', '-1', '--format=%s', 'v9.8.7'), 'release: 9.8.7\n');
   assert.equal(
     git('tag', '-l', '--format=%(contents)', 'v9.8.7').trim(),
     '### Added\n\n- A thing.',
   );
   for (const [file, before, after] of places)
     assert.ok(read(file).includes(`${before}9.8.7${after}`), file);
+  // What is published is what the upgrade tests of the next release start from.
+  assert.equal(git('log', 'v9.8.7..', '--format=%s'), 'upgrade: tests start from 9.8.7\n');
+  assert.match(
+    read('test/upgrade/release.tar.gz'),
+    /\/\.cache\/release\/9\.8\.7\/postrider-9\.8\.7\.tgz$/m,
+  );
+  keepFormer('9.8.7');
+  commit();
   assert.match(release('minor').stderr, /CHANGELOG\.md has nothing under Unreleased/);
+  keepFormer('9.8.6');
+  commit();
+  assert.match(release('minor').stderr, /the upgrade tests start from 9\.8\.6, and 9\.8\.7 is the/);
 });
 
 test('a dry run packs the release, and changes nothing', () => {

@@ -51,6 +51,8 @@ export const places: readonly (readonly [file: string, before: string, after: st
   ['deploy/chart/Chart.yaml', '\nversion: ', '\n'],
   ['deploy/chart/Chart.yaml', '\nappVersion: ', '\n'],
   ['docs/production.md', 'registry.example.com/postrider:', ''],
+  ['docs/security.md', 'registry.example.com/postrider:', ''],
+  ['docker-compose.yml', '/postrider:', ''],
   ['docs/upgrading.md', 'registry.example.com/postrider:', ''],
   ['docs/getting-started.md', 'postrider-client-', '.tgz'],
   ['src/client/README.md', 'postrider-client-', '.tgz'],

@@ -5,19 +5,16 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-/** Builds of three releases, each with a `src/cli/main.ts`. They find their modules in the folders above. */
+/** The programs of three releases. They find their modules in the folders above. */
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = join(root, '.cache', 'upgrade');
 
-/** What `pack-release.ts` writes. */
+/** What `pack-release.ts` writes: the roles of the release before, from its package. */
 export const releaseFile: string = fileURLToPath(new URL('release.tar.gz', import.meta.url));
 
-/** The sources of now. */
-export const presentBuild: string = root;
-
-/** The release before. Gives its folder. */
-export async function releasedBuild(): Promise<string> {
+/** The release before, as it was published. */
+export async function releasedProgram(): Promise<string> {
   const digest = createHash('sha256').update(await readFile(releaseFile));
   const build = join(folder, `released-${digest.digest('hex').slice(0, 12)}`);
   const made = `${build}.${process.pid}`;
@@ -25,11 +22,11 @@ export async function releasedBuild(): Promise<string> {
   await promisify(execFile)('tar', ['-xzf', releaseFile, '-C', made]);
   // What a former run has unpacked is the same, and known to the cache of compiled code by its path.
   await rename(made, build).catch(() => rm(made, { recursive: true }));
-  return build;
+  return join(build, 'package', 'dist', 'cli', 'main.js');
 }
 
 /** The release after the next: the sources of now, which write another format, and read both. */
-export async function laterBuild(): Promise<string> {
+export async function laterProgram(): Promise<string> {
   const build = join(folder, 'later');
   await rm(build, { recursive: true, force: true });
   await mkdir(build, { recursive: true });
@@ -58,7 +55,7 @@ export async function laterBuild(): Promise<string> {
     "json?.['v'] !== bundleVersion",
     "![2, bundleVersion].includes(json?.['v'] as number)",
   );
-  return build;
+  return join(build, 'src', 'cli', 'main.ts');
 }
 
 async function replace(file: string, found: string, by: string): Promise<void> {

@@ -1,28 +1,29 @@
-import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { releaseFile } from './builds.ts';
 
 /**
- * Packs what the upgrade tests run beside the sources of now: the roles of a release. To be run when a release
- * is made, with its tag: `npm run pack-release -- v1.2.0`. The file names the commit.
+ * Keeps what the upgrade tests run beside the sources of now: the roles of a release, from the file that was published.
+ * `npm run release` calls it; by hand: `npm run pack-release -- postrider-1.2.0.tgz`.
  */
-const [commit = 'HEAD'] = process.argv.slice(2);
 
 /** No role needs them. */
-const left = ['src/client', 'src/dev/data', 'src/console/web'];
+const left = ['README.md', 'CHANGELOG.md', 'dist/console/pages', 'dist/dev/data'];
 
-const { status } = spawnSync(
-  'git',
-  [
-    'archive',
-    '--format=tar.gz',
-    '-9',
-    `--output=${releaseFile}`,
-    commit,
-    'package.json',
-    'src',
-    ...left.map((folder) => `:(exclude)${folder}`),
-  ],
-  { cwd: fileURLToPath(new URL('../..', import.meta.url)), stdio: 'inherit' },
-);
-process.exitCode = status ?? 1;
+/** The same file makes the same bytes, so that a repetition changes nothing. */
+const plain = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner'];
+
+const [published] = process.argv.slice(2);
+if (published === undefined || !existsSync(published))
+  throw new Error('which file? npm run pack-release -- postrider-VERSION.tgz');
+const folder = mkdtempSync(join(tmpdir(), 'postrider-former-'));
+try {
+  execFileSync('tar', ['-xzf', resolve(published), '-C', folder]);
+  for (const path of left) rmSync(join(folder, 'package', path), { recursive: true, force: true });
+  const args = [...plain, '--use-compress-program=gzip -9n', '-cf', releaseFile, 'package'];
+  execFileSync('tar', args, { cwd: folder });
+} finally {
+  rmSync(folder, { recursive: true });
+}

@@ -87,8 +87,8 @@ export class UpgradeScene {
     return 200;
   }
 
-  async start(role: Role, build: string): Promise<void> {
-    const started = await this.#installation.start(role, {}, build);
+  async start(role: Role, program: string): Promise<void> {
+    const started = await this.#installation.start(role, {}, program);
     this.#running.set(role, [...(this.#running.get(role) ?? []), started]);
   }
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { envelopeHeader, parseHeader } from '../../src/event/envelope.ts';
 import { eventually } from '../harness/eventually.ts';
-import { laterBuild, laterBundle, laterEnvelope, presentBuild, releasedBuild } from './builds.ts';
+import { presentProgram } from '../harness/run-command.ts';
+import { laterBundle, laterEnvelope, laterProgram, releasedProgram } from './builds.ts';
 import { UpgradeScene, type Role } from './scene.ts';
 
 let released: string;
@@ -30,7 +31,7 @@ async function versionsWritten(topics: readonly string[]): Promise<Set<unknown>>
 }
 
 before(async () => {
-  released = await releasedBuild();
+  released = await releasedProgram();
 });
 
 describe('the release before and this one', () => {
@@ -67,7 +68,7 @@ describe('the release before and this one', () => {
       // What was sent before is delivered while the next one starts.
       await Promise.all([
         scene.settled(['healthy', 'flaky']),
-        scene.start(role, becomesPresent ? presentBuild : released),
+        scene.start(role, becomesPresent ? presentProgram : released),
       ]);
       isPresent.set(role, becomesPresent);
       await scene.stopOldest(role);
@@ -91,7 +92,7 @@ describe('a format that the release before does not know', () => {
   after(() => scene.close());
 
   test('waits for a release that knows it, and nothing of it is given up', async () => {
-    const later = await laterBuild();
+    const later = await laterProgram();
     const { delivery } = scene.deployment.topology.topics;
     await Promise.all([scene.start('delivery', later), scene.start('router', later)]);
     scene.failing.add('away');
@@ -102,12 +103,12 @@ describe('a format that the release before does not know', () => {
       assert.ok(written.has(laterEnvelope) && written.has(laterBundle));
     });
     await scene.stopOldest('delivery');
-    await scene.start('delivery', presentBuild);
+    await scene.start('delivery', presentProgram);
     await eventually(() => {
       assert.match(scene.logOf('delivery'), /a newer release wrote a record/);
     });
     // What this release writes is delivered meanwhile.
-    await scene.start('router', presentBuild);
+    await scene.start('router', presentProgram);
     await scene.stopOldest('router');
     const { length: before } = scene.sent;
     await scene.produce(20);
