@@ -13,6 +13,7 @@ import type { BreakerState } from './lane/breaker.ts';
 import type { Endpoint } from './lane/endpoint.ts';
 import type { Job } from './job.ts';
 import type { IncomingRecord } from '../kafka/record.ts';
+import type { Batch } from './batch/batch.ts';
 import type { Bundle } from './bundle/bundle.ts';
 import type { AttemptJournal } from './journal/journal.ts';
 import {
@@ -84,17 +85,50 @@ export class DeliveryEvents {
   }
 
   requestEnded(job: Job, endpoint: Endpoint, outcome: Outcome, tookMs: number): void {
-    this.#metrics.requestSeconds.observe(tookMs / 1_000);
-    add(this.#metrics.requests, outcomeLabel(outcome));
     if (this.#journal?.keeps(job, outcome) === true) {
       const { publicUrl } = endpoint.prepared;
       this.#write(job, (at, subject) => attemptLine(at, subject, publicUrl, outcome, tookMs));
     }
+    this.#countRequest(job, endpoint, outcome, tookMs);
+  }
+
+  /**
+   * @param isForSome the answer is about some of its events, which go out again in smaller batches: it was no attempt of
+   * any of them
+   */
+  batchEnded(
+    batch: Batch,
+    endpoint: Endpoint,
+    outcome: Outcome,
+    tookMs: number,
+    isForSome: boolean,
+  ): void {
+    const { jobs } = batch;
+    this.#metrics.batchedEvents += jobs.length;
+    this.#metrics.batches += 1;
+    if (isForSome) this.#metrics.halvedBatches += 1;
+    if (this.#journal !== undefined && !isForSome) {
+      const { publicUrl } = endpoint.prepared;
+      const each = outcome.kind === 'delivered' ? outcome.each : undefined;
+      for (const [index, job] of jobs.entries()) {
+        const its = each?.[index] ?? outcome;
+        if (!this.#journal.keeps(job, its)) continue;
+        const place = { id: batch.messageId, place: index + 1, events: jobs.length };
+        this.#write(job, (at, subject) => attemptLine(at, subject, publicUrl, its, tookMs, place));
+      }
+    }
+    const [first] = jobs;
+    if (first !== undefined) this.#countRequest(first, endpoint, outcome, tookMs);
+  }
+
+  #countRequest(job: Job, endpoint: Endpoint, outcome: Outcome, tookMs: number): void {
     if (endpoint.prepared.compression?.isRefusalNews() === true)
       this.#log.warn(
         { destination: job.envelope.destinationId, url: endpoint.prepared.publicUrl },
         'an endpoint refuses compressed bodies (415): it gets them uncompressed, and a compressed one again in an hour',
       );
+    this.#metrics.requestSeconds.observe(tookMs / 1_000);
+    add(this.#metrics.requests, outcomeLabel(outcome));
     // A 429 only asks for patience, and permanent refusals are in the dead letters.
     // What our own network does is told once, when it begins.
     const isOurs = outcome.kind === 'retryable' && /^(?:cut-off|proxy)$/.test(outcome.cause);

@@ -181,6 +181,15 @@ export class Job implements Sending {
     return this.envelope.messageId;
   }
 
+  get destinationId(): string {
+    return this.envelope.destinationId;
+  }
+
+  /** It is no batch. */
+  get batchSize(): number {
+    return 0;
+  }
+
   get isRetry(): boolean {
     return this.envelope.attempts > 0;
   }

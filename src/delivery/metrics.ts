@@ -68,6 +68,10 @@ export class DeliveryMetrics {
   recalled = 0;
   /** Events that have left the line of their user, at destinations with strict order. */
   leftLine = 0;
+  /** Requests with a batch of events, those of them that were refused for the sake of some, and the events in all. */
+  batches = 0;
+  halvedBatches = 0;
+  batchedEvents = 0;
   readonly requests: Tally = new Map();
   readonly urlSkips: Tally = new Map();
   readonly retries: Tally = new Map();
@@ -108,6 +112,24 @@ export class DeliveryMetrics {
       'postrider_left_line_total',
       'Events of destinations with `order: user` that failed for as long as `orderFor`, so that later events of their user went on without them.',
       () => this.leftLine,
+    );
+    exposeCount(
+      registry,
+      'postrider_batches_total',
+      'Requests with a batch of events.',
+      () => this.batches,
+    );
+    exposeCount(
+      registry,
+      'postrider_batched_events_total',
+      'Events in requests with a batch of events.',
+      () => this.batchedEvents,
+    );
+    exposeCount(
+      registry,
+      'postrider_halved_batches_total',
+      'Batches that were refused for the sake of one event, and are sent again in halves.',
+      () => this.halvedBatches,
     );
     const tallied = (
       name: string,

@@ -13,6 +13,8 @@ export interface Delivered {
   readonly status?: number;
   /** The fault of the answer, if it had one. */
   readonly detail?: string;
+  /** The outcome of each event of a batch, where the answer tells them apart. */
+  readonly each?: readonly Outcome[];
 }
 
 export interface Retryable {
@@ -252,6 +254,15 @@ const saysNothing: ReadonlySet<RetryCause> = new Set(['local', 'cut-off', 'proxy
 function weight({ cause, unreached }: Retryable): number {
   if (saysNothing.has(cause)) return 0;
   return unreached ? 1 : 2;
+}
+
+/**
+ * The answer to a batch is about some of its events, and nobody knows which: it would be final for an event alone, or the
+ * destination has it tried again where it would be.
+ */
+export function isAboutSome(outcome: Outcome): boolean {
+  if (outcome.kind === 'permanent') return (outcome.status ?? 0) >= 400;
+  return outcome.kind === 'retryable' && outcome.cause === 'status-retry-on';
 }
 
 /**

@@ -20,6 +20,7 @@ import {
 } from '../event/url-template.ts';
 import { parseDuration } from '../duration.ts';
 import type { Destination, HttpMethod, RetryRules, Webhook } from '../resources/resource.ts';
+import { batchLimitsOf, type BatchLimits } from '../resources/schema/batch.ts';
 import { orderForMsOf } from '../resources/schema/order.ts';
 import { shownUrl } from '../resources/schema/texts.ts';
 import { Compression } from './compression.ts';
@@ -93,6 +94,8 @@ export class PreparedDestination {
   readonly retryWindowMs: number | undefined;
   /** See `orderForMsOf`. */
   readonly orderForMs: number | undefined;
+  /** Undefined: each event goes out alone. */
+  readonly batch: BatchLimits | undefined;
   readonly #signer: Signer;
   readonly #urlPaths: readonly UrlPath[];
 
@@ -103,6 +106,7 @@ export class PreparedDestination {
     this.retryWindowMs = parseDuration(retry.window ?? '');
     this.endpoints = webhooks.map((each) => prepareEndpoint(each, destination, answerRules));
     this.orderForMs = orderForMsOf(destination);
+    this.batch = destination.batch === undefined ? undefined : batchLimitsOf(destination.batch);
     this.#signer = new Signer(destination);
     this.#urlPaths = (destination.urlPaths ?? []).map(urlPathOf);
   }

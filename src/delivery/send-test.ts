@@ -35,8 +35,11 @@ export async function sendTest(
 ): Promise<readonly TestAnswer[]> {
   const sender = openSender(options);
   const { messageId, urlValues = noUrlValues } = message;
-  const body = Buffer.from(message.body);
   const prepared = new PreparedDestination(destination);
+  const isBatch = prepared.batch !== undefined;
+  // The endpoint expects an array, also of one event.
+  const body = Buffer.from(isBatch ? `[${message.body}]` : message.body);
+  const batchSize = isBatch ? 1 : 0;
   const headers = prepared.headersOf(messageId, body, options.clock.now());
   const answers = prepared.endpoints.map(async (endpoint, index) => {
     const { publicUrl } = endpoint;
@@ -55,7 +58,7 @@ export async function sendTest(
       };
       const authorization = (): string | undefined => token && bearer(token.token);
       const mayFollow = (): boolean => false;
-      const sending = { body, headers, messageId, authorization, mayFollow, settled };
+      const sending = { body, headers, messageId, batchSize, authorization, mayFollow, settled };
       sender.send(sending, endpoint, index, path);
     });
   });

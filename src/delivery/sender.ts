@@ -11,6 +11,8 @@ export interface Sending {
   /** Names and values in turn, beside those of the endpoint; see `PreparedDestination.headersOf`. */
   readonly headers: readonly string[];
   readonly messageId: string;
+  /** The number of events whose outcomes the answer may tell apart; 0: it has one outcome. */
+  readonly batchSize: number;
   /** The value of the header `Authorization`, with the URL's token; undefined: it needs none. */
   authorization(endpointIndex: number): string | undefined;
   /** False: nothing is sent to this URL for now, so a connection to it would only take memory. */

@@ -54,6 +54,8 @@ export interface AttemptEnded extends OfEvent {
   readonly outcome: 'delivered' | 'failed' | 'refused';
   readonly status?: number;
   readonly tookMs: number;
+  /** The request carried many events: its id, and this event's place among them, from 1 on. */
+  readonly batch?: { readonly id: string; readonly place: number; readonly events: number };
   /** Why it was no delivery, for metrics. */
   readonly cause?: string;
   /** The same for a person; of a delivery, what was wrong with the answer. */

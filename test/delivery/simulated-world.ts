@@ -64,6 +64,8 @@ export interface SentRequest {
   /** With the query. */
   readonly path: string;
   readonly messageId: string;
+  /** The message ids of its events: one, or those of its batch. */
+  readonly events: readonly string[];
   readonly body: string;
   readonly signature: string | undefined;
 }
@@ -461,7 +463,8 @@ export class SimulatedWorld {
     const { messageId, headers } = sending;
     const signature = headers[headers.indexOf('X-Signature') + 1];
     const body = sending.body.toString();
-    this.requests.push({ atMs: nowMs, url, path, messageId, body, signature });
+    const events = eventsOf(sending);
+    this.requests.push({ atMs: nowMs, url, path, messageId, events, body, signature });
     const inFlight = (this.#inFlight.get(url) ?? 0) + 1;
     this.#inFlight.set(url, inFlight);
     this.mostInFlight.set(url, Math.max(inFlight, this.mostInFlight.get(url) ?? 0));
@@ -473,9 +476,11 @@ export class SimulatedWorld {
     this.clock.after(afterMs, () => {
       this.#inFlightAtAll -= 1;
       this.#inFlight.set(url, (this.#inFlight.get(url) ?? 0) - 1);
-      if (outcome.kind === 'delivered') {
-        this.delivered.push(messageId);
-        this.onDelivered(messageId);
+      const each = outcome.kind === 'delivered' ? outcome.each : undefined;
+      for (const [place, id] of events.entries()) {
+        if ((each?.[place] ?? outcome).kind !== 'delivered') continue;
+        this.delivered.push(id);
+        this.onDelivered(id);
       }
       sending.settled(outcome, index, afterMs);
     });
@@ -495,6 +500,12 @@ export class SimulatedWorld {
       isFresh: fresh,
     };
   }
+}
+
+/** The bodies of a batch have their ids, unless `bodyOf` says otherwise. */
+function eventsOf({ messageId, batchSize, body }: Sending): readonly string[] {
+  if (batchSize === 0) return [messageId];
+  return (JSON.parse(body.toString()) as { n: string }[]).map(({ n }) => n);
 }
 
 /** As the destination's rules for answers have it. */

@@ -31,6 +31,7 @@ const atEase: LaneView = {
   openForMs: 0,
   waiting: 0,
   returned: 0,
+  together: 1,
   maxInFlight: 64,
   heldMs: 0,
   isRateElsewhere: false,

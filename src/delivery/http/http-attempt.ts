@@ -18,12 +18,15 @@ import {
   unreachedInTime,
 } from '../outcome.ts';
 import type { Progress } from './errors.ts';
+import { mostResultsBytes, outcomeOfResults } from '../batch/results.ts';
 import type { Outcome } from '../outcome.ts';
 import type { PreparedEndpoint } from '../prepared-destination.ts';
 import type { Sending } from '../sender.ts';
 
-/** The rest of a longer body is not read. */
+/** The rest of a longer body is not read, unless it may have results for a batch. */
 const maxAnswerBytes = 65_536;
+/** The status by which an answer says that its body has one for each event. */
+const multiStatus = 207;
 /**
  * More interim answers than any server has reason to send. Reading each costs as much as reading an answer.
  */
@@ -78,7 +81,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   /** The headers of an answer that is no success. */
   #headers: Headers | undefined = undefined;
   #readBytes = 0;
-  /** The beginning of that answer's body. */
+  /** The beginning of that answer's body; all of the body of an answer that may have results for a batch. */
   #kept: Buffer | undefined = undefined;
   #settled = false;
   /** The outcome of the whole answer, until it is told. */
@@ -139,9 +142,11 @@ export class HttpAttempt implements Occupant, Caller, Timed {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#status >= 300 && this.#readBytes < this.#context.keptAnswerBytes) this.#keep(chunk);
+    const keptBytes = this.#status >= 300 ? this.#context.keptAnswerBytes : this.#resultsBytes;
+    if (this.#readBytes < keptBytes) this.#keep(chunk, keptBytes);
     this.#readBytes += chunk.length;
-    if (this.#readBytes > maxAnswerBytes) this.#cutWith(controller, this.#outcome());
+    if (this.#readBytes > Math.max(maxAnswerBytes, this.#resultsBytes))
+      this.#cutWith(controller, this.#outcome());
   }
 
   /** The outcome is told once the connection is free: the request that follows at once would open another one. */
@@ -195,7 +200,7 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     this.#status ||= status ?? 0;
     const outcome = this.#isTaken
       ? deliveredDespite(this.#status, failed)
-      : status === undefined
+      : status === undefined || this.#isSuccess
         ? failed
         : this.#outcome();
     // This may be inside `dispatch`, whose caller expects no outcome yet.
@@ -211,8 +216,16 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     this.#controller?.abort(cut);
   }
 
-  /** The head of the answer says so: whatever comes behind it, the endpoint has the event. */
+  /**
+   * The head of the answer says so: whatever comes behind it, the endpoint has the event. A 207 says that only its body
+   * tells which events of a batch the endpoint has.
+   */
   get #isTaken(): boolean {
+    const isSaidBehind = this.#status === multiStatus && this.sending.batchSize > 0;
+    return this.#isSuccess && !isSaidBehind;
+  }
+
+  get #isSuccess(): boolean {
     return this.#status >= 200 && this.#status < 300;
   }
 
@@ -235,6 +248,11 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     this.#readBytes = 0;
     this.#kept = undefined;
     this.#context.sendAgain(this);
+  }
+
+  /** The most bytes of the body of an answer that may have results for a batch. */
+  get #resultsBytes(): number {
+    return this.#isSuccess && this.sending.batchSize > 0 ? mostResultsBytes : 0;
   }
 
   #lateOutcome(): Outcome {
@@ -266,8 +284,8 @@ export class HttpAttempt implements Occupant, Caller, Timed {
 
   #outcome(): Outcome {
     const status = this.#status;
-    if (this.#isTaken && this.isCompressed) this.endpoint.compression?.taken();
-    if (this.#isTaken) return deliveredWith(status);
+    if (this.#isSuccess && this.isCompressed) this.endpoint.compression?.taken();
+    if (this.#isSuccess) return this.#success();
     const headers = this.#headers;
     const nowMs = this.#context.clock.now();
     const { answerRules } = this.endpoint;
@@ -281,9 +299,22 @@ export class HttpAttempt implements Occupant, Caller, Timed {
     return outcomeOfStatus(status, headers['retry-after'], nowMs, answer, answerRules);
   }
 
-  /** Copied, because a chunk is a slice of what was read from the socket, and would keep all of it. */
-  #keep(chunk: Buffer): void {
-    const more = chunk.subarray(0, this.#context.keptAnswerBytes - this.#readBytes);
+  #success(): Outcome {
+    const { batchSize } = this.sending;
+    if (batchSize === 0) return deliveredWith(this.#status);
+    const isCut = this.#readBytes > mostResultsBytes;
+    return outcomeOfResults(this.#status, batchSize, isCut ? undefined : this.#kept, {
+      answerRules: this.endpoint.answerRules,
+      keptAnswerBytes: this.#context.keptAnswerBytes,
+    });
+  }
+
+  /**
+   * Copied, because a chunk is a slice of what was read from the socket, and would keep all of it.
+   * @param keptBytes the most that are kept of the body
+   */
+  #keep(chunk: Buffer, keptBytes: number): void {
+    const more = chunk.subarray(0, keptBytes - this.#readBytes);
     this.#kept = Buffer.concat(this.#kept === undefined ? [more] : [this.#kept, more]);
   }
 

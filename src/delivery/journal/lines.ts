@@ -1,4 +1,4 @@
-import type { PutOffLine } from '../../event/attempt-line.ts';
+import type { AttemptEnded, PutOffLine } from '../../event/attempt-line.ts';
 import type { Envelope } from '../../event/envelope.ts';
 import { userOffset } from '../../event/envelope.ts';
 import { quote } from '../../event/read-json.ts';
@@ -25,13 +25,15 @@ export function attemptLine(
   url: string,
   outcome: Outcome,
   tookMs: number,
+  batch?: AttemptEnded['batch'],
 ): string {
   const { envelope } = subject;
   const head =
     `${begin(atMs, 'attempt', subject)},"attempt":${envelope.attempts + 1},"url":${quote(url)},` +
     `"outcome":"${outcomeNames[outcome.kind]}"` +
     (outcome.status === undefined ? '' : `,"status":${outcome.status}`) +
-    `,"tookMs":${Math.round(tookMs)}`;
+    `,"tookMs":${Math.round(tookMs)}` +
+    (batch === undefined ? '' : batchField(batch));
   if (outcome.kind === 'delivered')
     return `${head}${outcome.detail === undefined ? '' : `,"detail":${quote(outcome.detail)}`}}\n`;
   const { detail, answer, rule } = outcome;
@@ -42,6 +44,10 @@ export function attemptLine(
     (retryAfterMs === undefined ? '' : `,"retryAfterMs":${retryAfterMs}`) +
     (rule === undefined ? '}\n' : `,"rule":"${rule}"}\n`)
   );
+}
+
+function batchField({ id, place, events }: NonNullable<AttemptEnded['batch']>): string {
+  return `,"batch":{"id":"${id}","place":${place},"events":${events}}`;
 }
 
 function answerFields({ body, isCut, headers }: KeptAnswer): string {

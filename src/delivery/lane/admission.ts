@@ -26,6 +26,9 @@ export interface AdmissionDeps {
     readonly destination: Destination;
     readonly circumstances: Circumstances;
     readonly isSlowRefused: boolean;
+    /** The most events of one request, and the longest time for which one waits for others. */
+    readonly together: number;
+    readonly togetherMs: number;
   };
 }
 
@@ -100,7 +103,8 @@ export class Admission {
     const isProbe = endpoints.closedCount === 0;
     if (isProbe && (slots.inFlight > 0 || waiting.size > 0)) return false;
     // As many as keep all slots busy until this is asked again, also while nobody knows how fast the lane is.
-    if (waiting.returned >= 2 * slots.max || this.#turnMs(0) > recalledWaitMs) return false;
+    if (waiting.returned >= 2 * slots.max * lane.together || this.#turnMs(0) > recalledWaitMs)
+      return false;
     if (claim.unpackedBytes.areTooMany) return false;
     return this.#deferralOfBundle(claim, lane.destination.id) === undefined;
   }
@@ -142,7 +146,8 @@ export class Admission {
     const { lane, waiting } = this.#deps;
     const { deadlineMs } = job;
     if (deadlineMs === undefined) return false;
-    return isShortOfTime(deadlineMs, this.#turnMs(waiting.aheadOf(job)), lane.circumstances);
+    const turnMs = this.#turnMs(waiting.aheadOf(job)) + lane.togetherMs;
+    return isShortOfTime(deadlineMs, turnMs, lane.circumstances);
   }
 
   #judge(job: Job, kind: 'offer' | 'review'): void {
@@ -170,7 +175,8 @@ export class Admission {
     const prospects = { rateWaitMs, rateTurnMs: 0, turnMs: 0, fullness: claim.fullness() };
     const deferral = deferralOf(view, prospects, true);
     if (deferral !== undefined) return deferral;
-    const isEnough = returned >= enoughWaiting || claim.unpackedBytes.areTooManyOf(destinationId);
+    const enough = Math.max(enoughWaiting, 2 * this.#deps.lane.together);
+    const isEnough = returned >= enough || claim.unpackedBytes.areTooManyOf(destinationId);
     if (!isEnough) return undefined;
     // A packed bundle takes less memory than events that wait here.
     return { cause: 'lane', wantedMs: view.drainMs };
@@ -188,6 +194,7 @@ export class Admission {
       waiting: waiting.size,
       returned: waiting.returned,
       maxInFlight: slots.max,
+      together: lane.together,
       heldMs: hold.leftMs,
       isRateElsewhere: rate.isElsewhere,
       isSlowRefused: lane.isSlowRefused,
@@ -214,7 +221,12 @@ export class Admission {
 
   /** Time until the turn of an event that comes now, behind others of its user. */
   #turnMs(aheadOfUser: number): number {
-    const { context, pace, slots, waiting } = this.#deps;
-    return pace.turnMs(aheadOfUser, waiting.queued, slots, context.clock.steadyNow());
+    const { context, pace, slots, waiting, lane } = this.#deps;
+    const { together } = lane;
+    const nowMs = context.clock.steadyNow();
+    if (together === 1) return pace.turnMs(aheadOfUser, waiting.queued, slots, nowMs);
+    const { areLeft, inFlight } = slots;
+    const events = { areLeft, inFlight: inFlight * together };
+    return pace.turnMs(Math.floor(aheadOfUser / together), waiting.queued, events, nowMs);
   }
 }

@@ -17,6 +17,8 @@ export interface LaneView {
   /** Waiting events that have come back from a retry topic. */
   readonly returned: number;
   readonly maxInFlight: number;
+  /** The most events of one request. */
+  readonly together: number;
   /** Time for which the endpoint asked to be left alone. */
   readonly heldMs: number;
   /** Another worker has the rate limit, so this worker sends nothing. */
@@ -64,8 +66,6 @@ const mostLimited = { fresh: 512, returned: 128 };
  * in one partition.
  */
 const crowdedPart = 0.1;
-/** The number of events of a slow lane that may wait for its turn without a slot. */
-const slowWaiting = 1;
 /** A window that is less full than this delays no destination. */
 const crowded = 0.5;
 /** The longest time that an event may wait in a window that has just become crowded, and in one that is full. */
@@ -95,7 +95,8 @@ export function deferralOf(
   if (view.heldMs > shortWaitMs) return { cause: 'retry-after', wantedMs: view.heldMs };
   if (prospects.rateWaitMs > mayWaitMs(view, prospects, hasReturned))
     return { cause: 'rate-limit', wantedMs: prospects.rateTurnMs };
-  if (view.isSlowRefused && view.waiting >= slowWaiting)
+  // Without a slot, the events of one request may wait for their turn.
+  if (view.isSlowRefused && view.waiting >= view.together)
     return { cause: 'slow', wantedMs: slowDelayMs(view, hasReturned) };
   return undefined;
 }

@@ -2,17 +2,26 @@ import type { BreakerState } from './breaker.ts';
 import { Endpoint } from './endpoint.ts';
 import type { Availability, EndpointOptions } from './endpoint.ts';
 import type { DeliveryEvents } from '../events.ts';
-import type { Job } from '../job.ts';
-import { skipped, withoutUrl, worse } from '../outcome.ts';
+import type { UrlValues } from '../../event/url-template.ts';
+import { skipped, withoutUrl, worse, type Outcome } from '../outcome.ts';
 import { pathTo, type PreparedDestination } from '../prepared-destination.ts';
 import type { Reachability } from '../reachability.ts';
-import type { Sender } from '../sender.ts';
+import type { Sender, Sending } from '../sender.ts';
 import type { Login, LoginState } from '../token/tokens.ts';
 
 export interface EndpointsOptions extends EndpointOptions {
   readonly reachability: Reachability;
   readonly sender: Sender;
   readonly events: DeliveryEvents;
+}
+
+/** What goes out to the URLs: a job or a batch. */
+interface Outgoing extends Sending {
+  readonly destinationId: string;
+  readonly urlValues: UrlValues;
+  endpoints: readonly Endpoint[];
+  pending: number;
+  outcome: Outcome | undefined;
 }
 
 /** The URLs of a lane's destination, as one: one URL that takes an event is enough. */
@@ -117,28 +126,37 @@ export class LaneEndpoints {
   }
 
   /** Sends one request to each URL that can take it now. */
-  send(job: Job, maxInFlight: number): void {
+  send(outgoing: Outgoing, maxInFlight: number): void {
     const all = this.#all;
-    job.endpoints = all;
+    outgoing.endpoints = all;
     for (let index = 0; index < all.length; index++) {
       const endpoint = all[index];
       if (endpoint === undefined) continue;
-      const path = pathTo(endpoint.prepared, job.urlValues);
+      const path = pathTo(endpoint.prepared, outgoing.urlValues);
       if (typeof path !== 'string') {
-        job.outcome = worse(job.outcome, withoutUrl(path.missing));
+        outgoing.outcome = worse(outgoing.outcome, withoutUrl(path.missing));
         continue;
       }
       if (!this.canTake(endpoint, maxInFlight)) {
-        job.outcome = worse(job.outcome, skipped);
-        // At least one URL takes the event, or the job would not have had its turn.
-        this.#events.urlSkipped(job.envelope.destinationId, endpoint);
+        outgoing.outcome = worse(outgoing.outcome, skipped);
+        // At least one URL takes the event, or it would not have had its turn.
+        this.#events.urlSkipped(outgoing.destinationId, endpoint);
         continue;
       }
-      job.pending += 1;
-      endpoint.started(job);
+      outgoing.pending += 1;
+      endpoint.started(outgoing);
       this.#reachability.tried(endpoint.prepared.provider);
-      this.#sender.send(job, endpoint.prepared, index, path);
+      this.#sender.send(outgoing, endpoint.prepared, index, path);
     }
+  }
+
+  /**
+   * The outcome of a request as it counts: what this worker's own network or a token has made of it is no attempt.
+   * @param startedMs when the request was sent, by the steady clock
+   */
+  judge(endpoint: Endpoint, outcome: Outcome, startedMs: number): Outcome {
+    const { provider } = endpoint.prepared;
+    return endpoint.judge(this.#reachability.judge(provider, outcome, startedMs), startedMs);
   }
 
   get providers(): readonly string[] {

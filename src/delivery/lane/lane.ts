@@ -6,6 +6,7 @@ import { releaseRevoked, type Claim, type Job } from '../job.ts';
 import { LaneEndpoints } from './endpoints.ts';
 import { LaneFigures } from './figures.ts';
 import { LaneHold } from './hold.ts';
+import { LaneBatches } from './lane-batches.ts';
 import type { LaneContext } from './lane-context.ts';
 import { Pace, type UsualTurns } from './pace.ts';
 import { LaneRate } from './rate-limit.ts';
@@ -31,7 +32,9 @@ export class Lane implements SlotTaker {
   readonly #pace: Pace;
   readonly hold: LaneHold;
   readonly rate: LaneRate;
-  #prepared: PreparedDestination;
+  prepared: PreparedDestination;
+  /** Undefined: each event goes out alone. */
+  #batches: LaneBatches | undefined;
   #policy: RetryPolicy;
   line: Set<SlotTaker> | undefined = undefined;
   isSlow = false;
@@ -55,7 +58,7 @@ export class Lane implements SlotTaker {
     this.figures = new LaneFigures(nowMs);
     this.#pace = new Pace(nowMs);
     const pump = (): void => {
-      this.#pump();
+      this.pump();
     };
     this.hold = new LaneHold(clock, () => {
       this.#slots.rampUp();
@@ -71,9 +74,9 @@ export class Lane implements SlotTaker {
         this.#loginChanged();
       },
     });
-    this.#prepared = new PreparedDestination(destination);
-    this.#policy = within(context.policy, this.#prepared.retryWindowMs);
-    this.endpoints.update(this.#prepared);
+    this.prepared = new PreparedDestination(destination);
+    this.#policy = within(context.policy, this.prepared.retryWindowMs);
+    this.endpoints.update(this.prepared);
     this.#slots = new LaneSlots(maxInFlightOf(destination, context));
     const parts = {
       context,
@@ -93,20 +96,31 @@ export class Lane implements SlotTaker {
       lane: this,
     });
     this.rate.update(destination);
+    this.#updateBatches();
   }
 
   get destination(): Destination {
-    return this.#prepared.destination;
+    return this.prepared.destination;
   }
 
   /** See `PreparedDestination`. */
   get orderForMs(): number | undefined {
-    return this.#prepared.orderForMs;
+    return this.prepared.orderForMs;
   }
 
   /** Now, with the destination's own policy. */
   get circumstances(): Circumstances {
     return circumstances(this.#context, this.#policy);
+  }
+
+  /** The most events of one request. */
+  get together(): number {
+    return this.prepared.batch?.events ?? 1;
+  }
+
+  /** The longest time for which an event waits for others. */
+  get togetherMs(): number {
+    return this.prepared.batch?.waitMs ?? 0;
   }
 
   get inFlight(): number {
@@ -142,12 +156,13 @@ export class Lane implements SlotTaker {
   /** Takes responsibility for the job: the lane delivers it, puts it off or gives it up. */
   offer(job: Job): void {
     job.keeper = this;
-    job.line = placeInLine(job, this.#prepared.orderForMs);
+    job.line = placeInLine(job, this.prepared.orderForMs);
     if (job.deadlineMs !== undefined) job.isInTime = this.#context.clock.now() <= job.deadlineMs;
     this.#wasOffered = true;
     if (this.waiting.queued === 0) this.#pace.ranDry();
+    this.#batches?.offered(job);
     this.#admission.offer(job);
-    this.#pump();
+    this.pump();
   }
 
   /** Puts the whole bundle off, if each of its events would be put off. */
@@ -159,46 +174,45 @@ export class Lane implements SlotTaker {
   takeSlot(): boolean {
     if (this.#wantsSlot() && this.#context.pool.take(this)) this.#startNext();
     const wantsMore = this.#wantsSlot();
-    if (!wantsMore) this.#awaitRate();
+    if (!wantsMore) this.#awaitTurn();
     return wantsMore;
   }
 
   settled(job: Job, itsOutcome: Outcome, endpointIndex: number, tookMs: number): void {
     const endpoint = job.endpoints[endpointIndex];
     if (endpoint === undefined) return;
-    const { reachability } = this.#context;
-    const reached = reachability.judge(endpoint.prepared.provider, itsOutcome, job.startedMs);
-    const outcome = endpoint.judge(reached, job.startedMs);
+    const outcome = this.endpoints.judge(endpoint, itsOutcome, job.startedMs);
     this.#context.events.requestEnded(job, endpoint, outcome, tookMs);
     endpoint.ended(job, outcome);
     job.pending -= 1;
     if (job.over) {
       if (job.line !== undefined && job.pending === 0) this.waiting.release(job);
       // Other jobs may wait for this URL.
-      this.#pump();
+      this.pump();
       return;
     }
     job.outcome = worse(job.outcome, outcome);
     if (job.outcome === outcome) job.outcomeUrl = endpoint.prepared.publicUrl;
     if (outcome.kind !== 'delivered' && job.pending > 0) return;
     this.#end(job, job.outcome);
-    this.#pump();
+    this.pump();
   }
 
   copied(job: Job): void {
     if (job.line === undefined) return;
     this.waiting.release(job);
-    this.#pump();
+    this.pump();
   }
 
   /** The destination has changed. Waiting events are sent by its new version. */
   update(destination: Destination): void {
     const former = this.endpoints.all;
-    const { orderForMs } = this.#prepared;
-    this.#prepared = new PreparedDestination(destination);
-    this.#policy = within(this.#context.policy, this.#prepared.retryWindowMs);
-    this.endpoints.update(this.#prepared);
-    replaceInLine(this.waiting, orderForMs, this.#prepared.orderForMs);
+    const { orderForMs } = this.prepared;
+    this.prepared = new PreparedDestination(destination);
+    this.#policy = within(this.#context.policy, this.prepared.retryWindowMs);
+    this.endpoints.update(this.prepared);
+    replaceInLine(this.waiting, orderForMs, this.prepared.orderForMs);
+    this.#updateBatches();
     const isElsewhere = this.endpoints.all !== former;
     if (isElsewhere) this.hold.end();
     const max = maxInFlightOf(destination, this.#context);
@@ -210,7 +224,7 @@ export class Lane implements SlotTaker {
   sharesChanged(): void {
     this.rate.update(this.destination);
     if (this.rate.isElsewhere) this.#admission.review();
-    this.#pump();
+    this.pump();
   }
 
   /**
@@ -238,7 +252,7 @@ export class Lane implements SlotTaker {
     this.#endHold();
     this.endpoints.probeNow();
     this.waiting.resume(() => true);
-    this.#pump();
+    this.pump();
   }
 
   /** A recalled record of the partition may come before its time. */
@@ -250,7 +264,7 @@ export class Lane implements SlotTaker {
   releaseRevoked(): void {
     if (this.waiting.size === 0) return;
     for (const job of releaseRevoked(this.waiting.takeAll())) this.waiting.add(job);
-    this.#pump();
+    this.pump();
   }
 
   /** The worker stops. */
@@ -275,7 +289,7 @@ export class Lane implements SlotTaker {
     this.#judgeSpeed();
     this.#admission.tick(usual);
     if (this.waiting.areSomeStanding) lookAtLines(this.waiting, this.#context);
-    this.#pump();
+    this.pump();
     this.endpoints.tick(nowMs);
     if (this.#wasUsed || this.hold.isOn || !this.rate.isForgettable) this.#lastUsedMs = nowMs;
   }
@@ -314,6 +328,7 @@ export class Lane implements SlotTaker {
   }
 
   close(): void {
+    this.#batches?.close();
     this.hold.close();
     this.rate.close();
     this.endpoints.close();
@@ -336,39 +351,52 @@ export class Lane implements SlotTaker {
     this.hold.end();
   }
 
-  #pump(): void {
+  /** Sends what may be sent now. */
+  pump(): void {
     if (this.waiting.queued > 0) this.endpoints.wantTokens();
     while (this.#wantsSlot()) {
       if (!this.#context.pool.take(this)) return;
       this.#startNext();
     }
-    this.#awaitRate();
+    this.#awaitTurn();
   }
 
   #wantsSlot(): boolean {
     return (
       this.#slots.areLeft &&
       this.waiting.hasFor(this.#slots.turn) &&
+      (this.#batches === undefined || this.#batches.isDue) &&
       (!this.hold.isOn || this.waiting.hasUrgent) &&
       this.endpoints.someCanTake(this.#slots.max) &&
       this.rate.isReady
     );
   }
 
-  #awaitRate(): void {
+  #awaitTurn(): void {
+    this.#batches?.await();
     if (this.rate.isLimited && this.waiting.hasFor(this.#slots.turn)) this.rate.await();
   }
 
-  /** Starts the next job, for which a slot is already taken. */
+  /** Starts the next job or batch, for which a slot is already taken. */
   #startNext(): void {
+    if (this.#batches !== undefined) {
+      this.#startBatch(this.#batches);
+      return;
+    }
     const { turn } = this.#slots;
     let job = this.waiting.next(turn);
-    while (job !== undefined && !this.#settlement.mayStart(job, this.#prepared.findUrls(job))) {
+    while (job !== undefined && !this.#settlement.mayStart(job, this.prepared.findUrls(job))) {
       // A lane that is held lets out urgent jobs only, and this may have been the last of them.
       job = this.#wantsSlot() ? this.waiting.next(turn) : undefined;
     }
     if (job === undefined) this.#context.pool.release(this.isSlow);
     else this.#start(job);
+  }
+
+  #startBatch(batches: LaneBatches): void {
+    let hasStarted = batches.startNext();
+    while (!hasStarted && this.#wantsSlot()) hasStarted = batches.startNext();
+    if (!hasStarted) this.#context.pool.release(this.isSlow);
   }
 
   #start(job: Job): void {
@@ -377,7 +405,7 @@ export class Lane implements SlotTaker {
     this.rate.take(job.hasReturned);
     this.#slots.started(job);
     this.#pace.started(job.startedMs);
-    job.headers = this.#prepared.headersOf(job.messageId, job.body, clock.now());
+    job.headers = this.prepared.headersOf(job.messageId, job.body, clock.now());
     this.endpoints.send(job, this.#slots.max);
     if (job.pending === 0) this.#end(job, skipped);
   }
@@ -386,8 +414,32 @@ export class Lane implements SlotTaker {
     job.over = true;
     this.#slots.ended(job.isRetry);
     this.#settlement.attempted(job, outcome);
+    this.slotFreed();
+  }
+
+  slotFreed(): void {
     this.#context.pool.release(this.isSlow);
     this.#judgeSpeed();
+  }
+
+  #updateBatches(): void {
+    const limits = this.prepared.batch;
+    if (limits === undefined) {
+      this.#batches?.retire();
+      this.#batches = undefined;
+    } else if (this.#batches === undefined) {
+      this.#batches = new LaneBatches(limits, {
+        context: this.#context,
+        waiting: this.waiting,
+        endpoints: this.endpoints,
+        hold: this.hold,
+        rate: this.rate,
+        slots: this.#slots,
+        pace: this.#pace,
+        settlement: this.#settlement,
+        lane: this,
+      });
+    } else this.#batches.update(limits);
   }
 
   #judgeSpeed(): void {
@@ -399,13 +451,13 @@ export class Lane implements SlotTaker {
 
   #loginChanged(): void {
     if (this.endpoints.login === 'away') this.#admission.review();
-    this.#pump();
+    this.pump();
   }
 
   #breakerChanged(state: BreakerState): void {
     this.#context.events.breakerChanged(state);
     if (state === 'closed' && this.endpoints.closedCount === 1) this.#slots.rampUp();
     if (state === 'open') this.#admission.review();
-    this.#pump();
+    this.pump();
   }
 }

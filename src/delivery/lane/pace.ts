@@ -31,7 +31,7 @@ export class Pace {
   #failingSinceMs: number | undefined;
   /** Recent average time of an attempt. */
   #averageMs = 0;
-  /** Attempts that have ended in this interval, and in the one before. */
+  /** Events whose attempts have ended in this interval, and in the one before. */
   #ended = 0;
   #endedBefore = 0;
   #ranDry = false;
@@ -49,8 +49,9 @@ export class Pace {
     this.#startsMs += nowMs;
   }
 
-  ended(startedMs: number, nowMs: number, result: Outcome['kind']): void {
-    this.#ended += 1;
+  /** @param events that the attempt has dealt with: many in a batch */
+  ended(startedMs: number, nowMs: number, result: Outcome['kind'], events: number): void {
+    this.#ended += events;
     this.#inFlight -= 1;
     this.#silentSinceMs = nowMs;
     this.#startsMs -= startedMs;

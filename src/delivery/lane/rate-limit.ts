@@ -1,5 +1,6 @@
 import type { SteadyClock, Timer } from '../../ops/clock.ts';
 import type { Destination } from '../../resources/resource.ts';
+import type { Job } from '../job.ts';
 import type { WorkShare, WorkShares } from './work-shares.ts';
 
 /** Longer timers are split, because Node's end at 24 days. */
@@ -24,10 +25,11 @@ export class RateLimit {
   /**
    * @param sinceMs since when this worker has the limit. The former owner may have sent an event at the last
    * moment, so the first event goes an interval later, and no burst is saved up.
+   * @param atOnce the most events that it may have sent together
    */
-  constructor(perSecond: number, sinceMs: number) {
+  constructor(perSecond: number, sinceMs: number, atOnce = 1) {
     this.#intervalMs = 1_000 / perSecond;
-    this.#nextMs = sinceMs + burstMs + this.#intervalMs;
+    this.#nextMs = sinceMs + burstMs + atOnce * this.#intervalMs;
   }
 
   /** The limit has changed. What was used up stays used up. */
@@ -49,10 +51,10 @@ export class RateLimit {
     return Math.max(0, Math.max(this.#nextMs, nowMs) - nowMs - burstMs + ahead * this.#intervalMs);
   }
 
-  /** An event goes. `promised`: it uses its own reservation, so no other event loses its turn. */
-  take(nowMs: number, promised: boolean): void {
-    this.#nextMs = Math.max(this.#nextMs, nowMs) + this.#intervalMs;
-    if (!promised && this.#promisedMs > nowMs) this.#promisedMs += this.#intervalMs;
+  /** Events go. `promised`: they use their own reservations, so no other event loses its turn. */
+  take(nowMs: number, promised: boolean, events = 1): void {
+    this.#nextMs = Math.max(this.#nextMs, nowMs) + events * this.#intervalMs;
+    if (!promised && this.#promisedMs > nowMs) this.#promisedMs += events * this.#intervalMs;
   }
 
   /** Time until a turn that is promised to no other event, for an event that would wait for `waitMs` here. */
@@ -60,9 +62,9 @@ export class RateLimit {
     return Math.max(this.#promisedMs - nowMs, waitMs);
   }
 
-  /** Reserves a turn for an event that is put off. */
-  reserve(nowMs: number, turnMs: number): void {
-    this.#promisedMs = nowMs + turnMs + this.#intervalMs;
+  /** Reserves a turn, or the part of one that an event takes, for an event that is put off. */
+  reserve(nowMs: number, turnMs: number, part = 1): void {
+    this.#promisedMs = nowMs + turnMs + part * this.#intervalMs;
   }
 
   /** A new limit in the place of this one would let no more through. */
@@ -85,6 +87,9 @@ export class LaneRate {
   #share: WorkShare['share'] = 1;
   /** Undefined without a limit, and while another worker has the limit or its owner is not known. */
   #limit: RateLimit | undefined;
+  #isOfRequests = false;
+  /** The events of a full batch, where the limit counts requests; else 1. */
+  #perTurn = 1;
   #timer: Timer | undefined;
 
   constructor(options: LaneRateOptions) {
@@ -103,13 +108,17 @@ export class LaneRate {
   /** The destination's limit, or its owner, may have changed. */
   update(destination: Destination): void {
     const { clock, shares } = this.#options;
-    const { rateLimit } = destination;
+    const { rateLimit, rateLimitOf, batch } = destination;
+    const most = batch?.events ?? 1;
+    this.#isOfRequests = rateLimitOf === 'requests';
+    this.#perTurn = this.#isOfRequests ? most : 1;
     this.#timer?.cancel();
     this.#timer = undefined;
     const { share, sinceMs } = shares.of(destination);
     this.#share = rateLimit === undefined ? 1 : share;
     if (rateLimit === undefined || share !== 1) this.#limit = undefined;
-    else if (this.#limit === undefined) this.#limit = new RateLimit(rateLimit, sinceMs);
+    else if (this.#limit === undefined)
+      this.#limit = new RateLimit(rateLimit, sinceMs, most / this.#perTurn);
     else this.#limit.change(rateLimit, clock.steadyNow());
   }
 
@@ -133,13 +142,28 @@ export class LaneRate {
     this.#limit?.take(this.#options.clock.steadyNow(), promised);
   }
 
+  /** These go together, in one request. */
+  takeBatch(jobs: readonly Pick<Job, 'hasReturned'>[]): void {
+    if (this.#limit === undefined) return;
+    const nowMs = this.#options.clock.steadyNow();
+    let returned = 0;
+    for (const { hasReturned } of jobs) if (hasReturned) returned += 1;
+    if (this.#isOfRequests) {
+      this.#limit.take(nowMs, returned === jobs.length);
+      return;
+    }
+    if (returned > 0) this.#limit.take(nowMs, true, returned);
+    if (returned < jobs.length) this.#limit.take(nowMs, false, jobs.length - returned);
+  }
+
   /**
    * Time until an event may go that has `ahead` events before it. While the owner of the limit is not known,
    * it will be known soon.
    */
   waitBehindMs(ahead: number): number {
     if (this.isElsewhere) return Infinity;
-    return this.#limit?.waitBehindMs(ahead, this.#options.clock.steadyNow()) ?? 0;
+    const turns = Math.floor(ahead / this.#perTurn);
+    return this.#limit?.waitBehindMs(turns, this.#options.clock.steadyNow()) ?? 0;
   }
 
   /**
@@ -152,7 +176,7 @@ export class LaneRate {
 
   /** An event is put off until this turn. */
   reserve(turnMs: number): void {
-    this.#limit?.reserve(this.#options.clock.steadyNow(), turnMs);
+    this.#limit?.reserve(this.#options.clock.steadyNow(), turnMs, 1 / this.#perTurn);
   }
 
   /** The lane can be removed without losing count of what was sent. */

@@ -1,7 +1,15 @@
 import type { Job } from '../job.ts';
 import type { Outcome, Retryable } from '../outcome.ts';
 import type { Circumstances } from '../retry-policy.ts';
-import { decide, isEnding, type Ending, type Happened, type Over } from '../verdict.ts';
+import {
+  decide,
+  isEnding,
+  type Ending,
+  type Happened,
+  type Over,
+  type Stand,
+  type Verdict,
+} from '../verdict.ts';
 import type { Admission, AdmissionDeps } from './admission.ts';
 import type { LaneFigures } from './figures.ts';
 import { wishedMs } from './hold.ts';
@@ -28,28 +36,46 @@ export class Settlement {
 
   /** The job's requests have this outcome. */
   attempted(job: Job, outcome: Outcome): void {
-    const { context, lane, pace } = this.#deps;
-    const placeLeftMs = placeLeftOf(job, lane.orderForMs, context.clock.steadyNow());
-    const happened = { kind: 'attempted', outcome, placeLeftMs } as const;
-    const verdict = decide(job, happened, lane.circumstances);
+    const { pace } = this.#deps;
+    const verdict = this.verdictOn(job, outcome);
     const isEnd = isEnding(verdict);
-    if (isEnd) this.#ended(job, verdict);
-    if (isEnd || verdict.kind === 'stand') this.#learn(job, outcome);
-    else pace.cancelled(job.startedMs);
-    if (verdict.kind === 'stand') stand(job, verdict, context);
-    if (!isEnd) this.#putBack(job);
+    if (isEnd) this.ended(job, verdict);
+    if (isEnd || verdict.kind === 'stand') {
+      this.learn(job, outcome, 1);
+      this.figure(outcome, job.startedMs);
+    } else pace.cancelled(job.startedMs);
+    if (verdict.kind === 'stand') this.stands(job, verdict);
+    else if (!isEnd) this.#putBack(job);
+  }
+
+  /** Decides what becomes of the job. */
+  verdictOn(job: Job, outcome: Outcome): Verdict {
+    const { context, lane } = this.#deps;
+    const placeLeftMs = placeLeftOf(job, lane.orderForMs, context.clock.steadyNow());
+    return decide(job, { kind: 'attempted', outcome, placeLeftMs }, lane.circumstances);
+  }
+
+  /** The job waits for its next attempt in its place. */
+  stands(job: Job, verdict: Stand): void {
+    stand(job, verdict, this.#deps.context);
+    this.#putBack(job);
   }
 
   /** Checks again what may have changed while the job waited; false if that ended the job. */
   mayStart(job: Job, lacking: string | undefined): boolean {
+    const ending = this.endingAtTurn(job, lacking);
+    if (ending !== undefined) this.ended(job, ending);
+    return ending === undefined;
+  }
+
+  /** Undefined: the job may start. */
+  endingAtTurn(job: Job, lacking: string | undefined): Ending | undefined {
     const { context, lane } = this.#deps;
     const fencedBy = context.fencing.covers(job);
     if (job.deadlineMs === undefined && fencedBy === undefined && lacking === undefined)
-      return true;
+      return undefined;
     const verdict = decide(job, { kind: 'turn', fencedBy, lacking }, lane.circumstances);
-    if (!isEnding(verdict)) return true;
-    this.#ended(job, verdict);
-    return false;
+    return isEnding(verdict) ? verdict : undefined;
   }
 
   /** @returns whether the job has ended by it */
@@ -61,22 +87,30 @@ export class Settlement {
     return true;
   }
 
-  #learn(job: Job, outcome: Outcome): void {
-    const { context, pace, figures, slots, endpoints } = this.#deps;
-    const endedMs = context.clock.steadyNow();
-    pace.ended(job.startedMs, endedMs, outcome.kind);
-    figures.ended(outcome.kind === 'delivered', endedMs - job.startedMs);
+  /**
+   * What the end of a request tells of the lane.
+   * @param events that it has dealt with
+   */
+  learn(request: Pick<Job, 'startedMs' | 'endpoints'>, outcome: Outcome, events: number): void {
+    const { context, pace, slots, endpoints } = this.#deps;
+    pace.ended(request.startedMs, context.clock.steadyNow(), outcome.kind, events);
     // A permanent refusal is an answer as well, and no sign of too many requests.
     if (outcome.kind !== 'retryable') slots.answered();
     // A URL that was replaced meanwhile no longer counts.
-    else if (job.endpoints === endpoints.all) this.#holdFor(outcome);
+    else if (request.endpoints === endpoints.all) this.#holdFor(outcome);
+  }
+
+  /** An attempt of one event has ended. */
+  figure(outcome: Outcome, startedMs: number): void {
+    const { context, figures } = this.#deps;
+    figures.ended(outcome.kind === 'delivered', context.clock.steadyNow() - startedMs);
   }
 
   /**
    * The next job of its user may go. With strict order, it waits for the job's copy: without one, the next owner of the
    * partition would try the job again. It waits for requests to further URLs, too.
    */
-  #ended(job: Job, ending: Ending): void {
+  ended(job: Job, ending: Ending): void {
     const { context, waiting } = this.#deps;
     // Nothing is copied of a partition that is lost: its next owner decides.
     const isCopied = ending.kind !== 'finish' && ending.kind !== 'drop' && !job.claim.lost;
@@ -89,19 +123,31 @@ export class Settlement {
    * nothing anymore.
    */
   #putBack(job: Job): void {
-    const { context, waiting, hold, rate, endpoints, admission, lane } = this.#deps;
+    const { waiting } = this.#deps;
     job.startOver();
-    const over = job.claim.revoked ? 'stopped' : lane.over;
-    if (over === undefined) {
-      if (job.line?.standsUntilMs === undefined) waiting.putBack(job);
-      else waiting.stand(job);
-      // What waited when these began was put off then.
-      if (hold.isOn || rate.isElsewhere || endpoints.login === 'away') admission.review();
+    if (this.leaves(job)) {
+      waiting.release(job);
       return;
     }
-    waiting.release(job);
+    if (job.line?.standsUntilMs === undefined) waiting.putBack(job);
+    else waiting.stand(job);
+    this.reviewBack();
+  }
+
+  /** The job that waits again is the next owner's, or the lane sends nothing anymore. */
+  leaves(job: Job): boolean {
+    const { context, lane } = this.#deps;
+    const over = job.claim.revoked ? 'stopped' : lane.over;
+    if (over === undefined) return false;
     if (over === 'stopped') job.record.release();
     else if (!this.settle(job, over)) context.awaiting.putBack([job]);
+    return true;
+  }
+
+  /** Something waits again: what waited when these began was put off then. */
+  reviewBack(): void {
+    const { hold, rate, endpoints, admission } = this.#deps;
+    if (hold.isOn || rate.isElsewhere || endpoints.login === 'away') admission.review();
   }
 
   #holdFor(outcome: Retryable): void {

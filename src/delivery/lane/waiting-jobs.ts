@@ -1,4 +1,5 @@
 import { ageFromMs } from '../../event/envelope.ts';
+import { BatchRuns, type BatchRun } from '../batch/batch-run.ts';
 import type { Job } from '../job.ts';
 import { JobQueue, JobsByUser } from './job-links.ts';
 import type { Turn } from './slots.ts';
@@ -15,6 +16,8 @@ export class WaitingJobs {
   readonly #fresh = new JobQueue();
   readonly #standing = new Set<Job>();
   readonly #users = new UserOrder();
+  /** Undefined while there was no batch. */
+  #runs: BatchRuns | undefined;
   #size = 0;
   #queued = 0;
   #aheadSize = 0;
@@ -55,7 +58,12 @@ export class WaitingJobs {
 
   /** Some job could start with a slot. */
   hasFor(turn: Turn): boolean {
-    return this.#queueFor(turn) !== undefined;
+    return this.#queueFor(turn) !== undefined || this.areRunsReady;
+  }
+
+  /** Part of a batch that was refused, or not sent, could start with a slot. */
+  get areRunsReady(): boolean {
+    return this.#runs?.areReady === true;
   }
 
   get hasUrgent(): boolean {
@@ -85,6 +93,64 @@ export class WaitingJobs {
     this.#count(job, -1);
     this.#queued -= 1;
     return job;
+  }
+
+  /** The next job of the user of a job from `next`, which may go together with it. */
+  behind({ followers }: Job): Job | undefined {
+    return followers?.[0];
+  }
+
+  /** Takes the job of `behind`. */
+  takeBehind(first: Job): void {
+    const job = this.#users.takeBehind(first);
+    if (job !== undefined) this.#count(job, -1);
+  }
+
+  /** The jobs that could start together, each after those that go before it. */
+  *startable(): Generator<Job, void, undefined> {
+    for (const queue of this.#queues)
+      for (const first of queue) {
+        yield first;
+        if (first.line === undefined && first.followers !== undefined) yield* first.followers;
+      }
+  }
+
+  /** The most events that the next request of the job may have. */
+  mostWith(job: Job): number {
+    return this.#runs?.mostWith(job) ?? Infinity;
+  }
+
+  /** A run that could start. */
+  nextRun(): BatchRun | undefined {
+    const run = this.#runs?.next();
+    if (run !== undefined) this.#queued -= run.size;
+    return run;
+  }
+
+  /** What a run has left waits here, while a part of it is in flight. */
+  runSent(run: BatchRun, jobs: readonly Job[]): void {
+    for (const job of jobs) this.#count(job, -1);
+    this.#runs?.sent(run);
+  }
+
+  /**
+   * A request of a run has ended, and nothing of the run is in flight.
+   * @param back the jobs of that request that are to go out again, and are parts of the run again
+   */
+  runBack(run: BatchRun, back: readonly Job[]): void {
+    for (const job of back) this.#count(job, 1);
+    if (run.isOver) {
+      for (const job of run.jobs) if (job.line === undefined) this.release(job);
+      return;
+    }
+    this.#runs ??= new BatchRuns();
+    this.#runs.add(run);
+    this.#queued += run.size;
+  }
+
+  /** What waits of runs goes out alone, or in other batches. */
+  dissolve(): void {
+    if (this.#runs !== undefined) for (const job of this.takeAll()) this.add(job);
   }
 
   /** Puts a job from `next` back, before all others of its kind. */
@@ -138,12 +204,18 @@ export class WaitingJobs {
   *all(): Generator<Job, void, undefined> {
     for (const queue of this.#queues) yield* queue;
     yield* this.#standing;
+    if (this.#runs !== undefined) yield* this.#runs.jobs();
     yield* this.#users.followers();
   }
 
   /** Takes out all waiting jobs, those of a user in their order. */
   takeAll(): Job[] {
-    const jobs: Job[] = [];
+    const jobs = this.#runs?.takeAll() ?? [];
+    // Those that wait behind one of these come after all of these.
+    for (const first of jobs.slice()) {
+      let job = this.#users.advance(first);
+      for (; job !== undefined; job = this.#users.advance(job)) jobs.push(job);
+    }
     for (const first of [...this.#queues.flatMap((queue) => queue.clear()), ...this.#standing]) {
       for (let job: Job | undefined = first; job !== undefined; job = this.#users.advance(job))
         jobs.push(job);
@@ -232,6 +304,13 @@ class UserOrder {
     this.#followers += 1;
     this.#longest = Math.max(this.#longest, first.followers.length);
     return false;
+  }
+
+  /** Takes the next job of the user of this one, which stays the user's first. */
+  takeBehind({ followers }: Job): Job | undefined {
+    const next = followers?.shift();
+    if (next !== undefined) this.#left(1);
+    return next;
   }
 
   /** The job is its user's first, unless another one is. */

@@ -178,6 +178,7 @@ function send(sender: HttpSender, webhook: Webhook, settled: (outcome: Outcome) 
   const sending = {
     body: Buffer.from('{}'),
     messageId: 'm1',
+    batchSize: 0,
     mayFollow: () => true,
     authorization: () => undefined,
     settled,

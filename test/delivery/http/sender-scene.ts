@@ -79,6 +79,8 @@ export interface PostOptions {
   readonly destination?: Partial<Destination>;
   readonly messageId?: string;
   readonly urlValues?: UrlValues;
+  /** Default 0: no batch. */
+  readonly batchSize?: number;
   /** Default true. */
   readonly mayFollow?: boolean;
   /** The value of that header, as a token gives it. */
@@ -114,7 +116,8 @@ export function post(url: string, options: PostOptions = {}): Promise<Result> {
     const authorization = (): string | undefined => options.authorization;
     const path = pathTo(endpoint, options.urlValues ?? noUrlValues);
     if (typeof path !== 'string') throw new Error(`no ${path.missing}`);
-    const sending = { body, headers, messageId, authorization, mayFollow, settled };
+    const { batchSize = 0 } = options;
+    const sending = { body, headers, messageId, batchSize, authorization, mayFollow, settled };
     sender.send(sending, endpoint, 0, path);
   });
 }

@@ -48,6 +48,7 @@ measureSending(load, (event, delivered) => {
     body,
     headers: prepared.headersOf(`m${event}`, body, Date.now()),
     messageId: `m${event}`,
+    batchSize: 0,
     mayFollow: () => true,
     authorization: () => undefined,
     settled: ({ kind }: { readonly kind: string }) => {

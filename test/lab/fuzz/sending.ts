@@ -33,7 +33,8 @@ export function attemptAt(sender: Sender, url: string): Promise<Attempt> {
     const headers = prepared.headersOf(messageId, body, Date.now());
     const authorization = (): undefined => undefined;
     const mayFollow = (): boolean => true;
-    const sending = { body, headers, messageId, authorization, mayFollow, settled };
+    const batchSize = 0;
+    const sending = { body, headers, messageId, batchSize, authorization, mayFollow, settled };
     sender.send(sending, endpoint, 0, new URL(url).pathname);
   });
 }

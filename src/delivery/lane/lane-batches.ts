@@ -1,0 +1,316 @@
+import type { Timer } from '../../ops/clock.ts';
+import { Batch, bracketsBytes, commaBytes, mostTogether } from '../batch/batch.ts';
+import { BatchRun } from '../batch/batch-run.ts';
+import type { Job } from '../job.ts';
+import { isAboutSome, skipped, worse, type Outcome } from '../outcome.ts';
+import type { PreparedDestination } from '../prepared-destination.ts';
+import type { BatchLimits } from '../../resources/schema/batch.ts';
+import { isEnding } from '../verdict.ts';
+import type { LaneEndpoints } from './endpoints.ts';
+import type { LaneHold } from './hold.ts';
+import type { LaneContext } from './lane-context.ts';
+import type { Pace } from './pace.ts';
+import type { LaneRate } from './rate-limit.ts';
+import type { Settlement } from './settlement.ts';
+import type { LaneSlots } from './slots.ts';
+import type { WaitingJobs } from './waiting-jobs.ts';
+
+interface LaneBatchesDeps {
+  readonly context: LaneContext;
+  readonly waiting: WaitingJobs;
+  readonly endpoints: LaneEndpoints;
+  readonly hold: LaneHold;
+  readonly rate: LaneRate;
+  readonly slots: LaneSlots;
+  readonly pace: Pace;
+  readonly settlement: Settlement;
+  readonly lane: {
+    readonly prepared: PreparedDestination;
+    /** Sends what may be sent now. */
+    pump(): void;
+    /** A slot that the lane had is free. */
+    slotFreed(): void;
+  };
+}
+
+/** Sends the events of a lane in batches: many events in one slot and one request to each URL. */
+export class LaneBatches {
+  readonly #deps: LaneBatchesDeps;
+  #limits: BatchLimits;
+  /** The destination has no batches any more, and this only ends those that are in flight. */
+  #isRetired = false;
+  /** The time since which something waits for others, by the steady clock. */
+  #sinceMs: number | undefined;
+  #timer: Timer | undefined;
+  /** So many events, or so many bytes, have to come before those that wait can be enough for a full batch. */
+  #missing: { events: number; bytes: number } = { events: 0, bytes: 0 };
+
+  constructor(limits: BatchLimits, deps: LaneBatchesDeps) {
+    this.#limits = limits;
+    this.#deps = deps;
+  }
+
+  /** A job has come to the lane. */
+  offered(job: Job): void {
+    this.#sinceMs ??= this.#deps.context.clock.steadyNow();
+    this.#missing.events -= 1;
+    this.#missing.bytes -= job.body.length + commaBytes;
+  }
+
+  /** A batch may go out: it is full, or something in it waits no longer for others. */
+  get isDue(): boolean {
+    const { context, waiting } = this.#deps;
+    if (waiting.areRunsReady || waiting.hasUrgent || waiting.shortOfTime > 0) return true;
+    if (waiting.queued === 0) return false;
+    this.#sinceMs ??= context.clock.steadyNow();
+    return this.#waitMs === 0 || this.#isFull;
+  }
+
+  /** Calls `pump` when what waits now has waited for long enough. */
+  await(): void {
+    if (this.#deps.waiting.queued === 0) this.#sinceMs = undefined;
+    if (this.#timer !== undefined || this.#sinceMs === undefined) return;
+    const waitMs = this.#waitMs;
+    // What is due waits for something else.
+    if (waitMs === 0) return;
+    this.#timer = this.#deps.context.clock.after(waitMs, () => {
+      this.#timer = undefined;
+      this.#deps.lane.pump();
+    });
+  }
+
+  /**
+   * Sends the next batch, for which a slot is taken already.
+   * @returns false if there is none any more
+   */
+  startNext(): boolean {
+    const { waiting, hold, settlement, context } = this.#deps;
+    const run = (hold.isOn ? undefined : waiting.nextRun()) ?? this.#form();
+    if (run === undefined) return false;
+    const part = run.next();
+    const jobs = part.filter((job) => {
+      const ending = settlement.endingAtTurn(job, undefined);
+      if (ending === undefined) return true;
+      if (job.line === undefined) context.disposal.carryOut(job, ending);
+      else settlement.ended(job, ending);
+      return false;
+    });
+    waiting.runSent(run, part);
+    if (jobs.length > 0) this.#send(new Batch(run, jobs, this));
+    else waiting.runBack(run, []);
+    return jobs.length > 0;
+  }
+
+  settled(batch: Batch, itsOutcome: Outcome, endpointIndex: number, tookMs: number): void {
+    const { context, endpoints, waiting, lane } = this.#deps;
+    const endpoint = batch.endpoints[endpointIndex];
+    if (endpoint === undefined) return;
+    const outcome = endpoints.judge(endpoint, itsOutcome, batch.startedMs);
+    endpoint.ended(batch, outcome);
+    batch.pending -= 1;
+    const isEnded = batch.open === 0;
+    const isForSome = batch.jobs.length > 1 && isAboutSome(outcome);
+    if (isForSome) batch.refusedWith = outcome.status;
+    context.events.batchEnded(batch, endpoint, outcome, tookMs, isForSome);
+    batch.outcome = worse(batch.outcome, outcome);
+    const each = outcome.kind === 'delivered' ? outcome.each : undefined;
+    batch.jobs.forEach((job, index) => {
+      job.pending = batch.pending;
+      if (job.over) {
+        if (job.line !== undefined && job.pending === 0) waiting.release(job);
+        return;
+      }
+      const its = each?.[index] ?? outcome;
+      job.outcome = worse(job.outcome, its);
+      if (job.outcome === its) job.outcomeUrl = endpoint.prepared.publicUrl;
+      if (its.kind === 'delivered' || batch.pending === 0) this.#conclude(batch, job, job.outcome);
+    });
+    if (batch.open === 0 && !isEnded) this.#end(batch);
+    lane.pump();
+  }
+
+  /** The destination has changed. */
+  update(limits: BatchLimits): void {
+    this.#limits = limits;
+    this.#lookAgain();
+  }
+
+  /** The destination has no batches any more: what waits goes out alone. */
+  retire(): void {
+    this.#isRetired = true;
+    this.close();
+    this.#deps.waiting.dissolve();
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+  }
+
+  /** What waits are others than those that came since the last look. */
+  #lookAgain(): void {
+    this.#missing = { events: 0, bytes: 0 };
+  }
+
+  /** Time for which what waits now waits for others. */
+  get #waitMs(): number {
+    const sinceMs = this.#sinceMs ?? 0;
+    return Math.max(0, sinceMs + this.#limits.waitMs - this.#deps.context.clock.steadyNow());
+  }
+
+  get #isFull(): boolean {
+    const missing = this.#missing;
+    if (missing.events > 0 && missing.bytes > 0) return false;
+    missing.events = this.#limits.events;
+    missing.bytes = this.#limits.bytes - bracketsBytes;
+    for (const { body } of this.#deps.waiting.startable()) {
+      missing.events -= 1;
+      missing.bytes -= body.length + commaBytes;
+      if (missing.events <= 0 || missing.bytes <= 0) return true;
+    }
+    return false;
+  }
+
+  /** Takes jobs that wait, as many as may go together. */
+  #form(): BatchRun | undefined {
+    const { waiting, slots, hold } = this.#deps;
+    const { turn } = slots;
+    const filling = new Filling(this.#most, this.#limits.bytes, waiting);
+    let first = waiting.next(turn);
+    while (first !== undefined) {
+      if (!filling.takes(first)) {
+        waiting.putBack(first);
+        break;
+      }
+      // With strict order, an event waits for the end of its user's earlier one.
+      let next = first.line === undefined && !hold.isOn ? waiting.behind(first) : undefined;
+      while (next !== undefined && filling.takes(next)) {
+        waiting.takeBehind(first);
+        next = waiting.behind(first);
+      }
+      // A lane that is held lets out urgent jobs only.
+      const isEnd = filling.isFull || next !== undefined || (hold.isOn && !waiting.hasUrgent);
+      first = isEnd ? undefined : waiting.next(turn);
+    }
+    this.#lookAgain();
+    if (waiting.queued === 0) this.#sinceMs = undefined;
+    return filling.jobs.length === 0 ? undefined : new BatchRun(filling.jobs);
+  }
+
+  /** While nobody knows whether the endpoint is back, one event is enough to find it out. */
+  get #most(): number {
+    const { endpoints } = this.#deps;
+    const isProbe = endpoints.troubled && endpoints.closedCount === 0;
+    return isProbe ? 1 : this.#limits.events;
+  }
+
+  #send(batch: Batch): void {
+    const { context, endpoints, slots, pace, rate, lane } = this.#deps;
+    const { clock } = context;
+    batch.startedMs = clock.steadyNow();
+    rate.takeBatch(batch.jobs);
+    slots.started(batch);
+    pace.started(batch.startedMs);
+    batch.headers = lane.prepared.headersOf(batch.messageId, batch.body, clock.now());
+    endpoints.send(batch, slots.max);
+    for (const job of batch.jobs) {
+      job.pending = batch.pending;
+      job.outcome = batch.outcome;
+    }
+    if (batch.pending > 0) return;
+    for (const job of batch.jobs) this.#conclude(batch, job, batch.outcome ?? skipped);
+    this.#end(batch);
+  }
+
+  /** All that the endpoints say of the event is known, or enough. */
+  #conclude(batch: Batch, job: Job, outcome: Outcome): void {
+    const { context, settlement } = this.#deps;
+    batch.open -= 1;
+    if (batch.refusedWith !== undefined && isAboutSome(outcome)) {
+      batch.refused.push(job);
+      return;
+    }
+    const verdict = settlement.verdictOn(job, outcome);
+    if (isEnding(verdict)) {
+      job.over = true;
+      // The place of its user is free when the run is over, unless the order is strict.
+      if (job.line === undefined) context.disposal.carryOut(job, verdict);
+      else settlement.ended(job, verdict);
+    } else if (verdict.kind === 'stand') settlement.stands(job, verdict);
+    else batch.unsent.push(job);
+    if (verdict.kind !== 'wait') settlement.figure(outcome, batch.startedMs);
+  }
+
+  /** Each event has its decision: the slot is free, and what is to be sent again waits. */
+  #end(batch: Batch): void {
+    const { slots, settlement, pace, lane } = this.#deps;
+    const { jobs, run, unsent, refused, startedMs, outcome = skipped } = batch;
+    slots.ended(batch.isRetry);
+    const events = jobs.length - unsent.length - refused.length;
+    if (unsent.length === jobs.length) pace.cancelled(startedMs);
+    else settlement.learn(batch, worstAsked(jobs) ?? outcome, events);
+    if (jobs.every((job) => job.outcome?.kind === 'delivered')) run.taken();
+    this.#sendAgain(batch);
+    lane.slotFreed();
+  }
+
+  #sendAgain({ run, unsent, refused, refusedWith = 0 }: Batch): void {
+    const { settlement, waiting } = this.#deps;
+    const stay = (job: Job): boolean => {
+      job.startOver();
+      return !settlement.leaves(job);
+    };
+    const refusedStay = refused.filter(stay);
+    const unsentStay = unsent.filter(stay);
+    run.refused(refusedStay, refusedWith);
+    run.again(unsentStay);
+    waiting.runBack(run, [...refusedStay, ...unsentStay]);
+    this.#lookAgain();
+    if (this.#isRetired) waiting.dissolve();
+    if (unsentStay.length > 0) settlement.reviewBack();
+  }
+}
+
+/** The outcome of an event by which the endpoint asked for patience. */
+function worstAsked(jobs: readonly Job[]): Outcome | undefined {
+  for (const { outcome } of jobs)
+    if (outcome?.kind === 'retryable' && outcome.cause === 'status-429') return outcome;
+  return undefined;
+}
+
+/** The jobs of a batch that is being formed. */
+class Filling {
+  readonly jobs: Job[] = [];
+  readonly #waiting: Pick<WaitingJobs, 'mostWith'>;
+  readonly #mostBytes: number;
+  readonly #events: number;
+  /** The most events, as those say that it has. */
+  #most: number;
+  #bytes = bracketsBytes - commaBytes;
+
+  constructor(events: number, mostBytes: number, waiting: Pick<WaitingJobs, 'mostWith'>) {
+    this.#events = events;
+    this.#most = events;
+    this.#mostBytes = mostBytes;
+    this.#waiting = waiting;
+  }
+
+  get isFull(): boolean {
+    return this.jobs.length >= this.#most;
+  }
+
+  /** @returns false if the job has to wait for another batch */
+  takes(job: Job): boolean {
+    const events = this.jobs.length + 1;
+    const bytes = this.#bytes + commaBytes + job.body.length;
+    const most = Math.min(
+      this.#most,
+      mostTogether(this.#events, job.envelope.attempts),
+      this.#waiting.mostWith(job),
+    );
+    if (events > 1 && (events > most || bytes > this.#mostBytes)) return false;
+    this.#most = most;
+    this.#bytes = bytes;
+    this.jobs.push(job);
+    return true;
+  }
+}
