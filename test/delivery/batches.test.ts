@@ -11,7 +11,6 @@ import {
   minuteMs,
   SimulatedWorld,
   type Answer,
-  type SentRequest,
 } from './simulated-world.ts';
 
 const batch: BatchRules = { events: 100, wait: '1s', bytes: '256KB' };

@@ -112,10 +112,10 @@ export class SimulatedDeployment {
   }
 
   /** @param version of the destination, which its name tells */
-  async configure(
-    { id, urls, maxInFlight, rateLimit, dedicatedPartitions, orderForMs, retry }: DestinationPlan,
-    version: number,
-  ): Promise<void> {
+  async configure(plan: DestinationPlan, version: number): Promise<void> {
+    const { id, urls, maxInFlight, rateLimit, dedicatedPartitions, orderForMs, retry } = plan;
+    // A change may take the batches away, and another one bring them back.
+    const batch = version % 3 === 1 ? undefined : plan.batch;
     const destination: Destination = {
       kind: 'Destination',
       id,
@@ -130,6 +130,7 @@ export class SimulatedDeployment {
       ...(maxInFlight === undefined ? {} : { maxInFlight }),
       ...(rateLimit === undefined ? {} : { rateLimit }),
       ...(retry === undefined ? {} : { retry }),
+      ...(batch === undefined ? {} : { batch }),
     };
     await this.write(this.#configRecord(destination));
   }

@@ -1,3 +1,4 @@
+import { Batch } from '../../../src/delivery/batch/batch.ts';
 import { outcomeOfError } from '../../../src/delivery/http/errors.ts';
 import {
   deliveredWith,
@@ -9,16 +10,21 @@ import {
 } from '../../../src/delivery/outcome.ts';
 import type { PreparedEndpoint } from '../../../src/delivery/prepared-destination.ts';
 import type { Sender, Sending } from '../../../src/delivery/sender.ts';
+import { answerApart, answerTogether, isOneOfSome } from './batches.ts';
 import type { EndpointPlan, Scenario, Trouble } from './scenario.ts';
 import type { SimulatedProcess, VirtualTime } from './virtual-time.ts';
 
-/** A request that an endpoint got, or a try that did not reach it. */
+/** An event in a request that an endpoint got, or in a try that did not reach it. */
 export interface Attempt {
   readonly destinationId: string;
   readonly url: string;
   readonly messageId: string;
   readonly atMs: number;
   readonly process: SimulatedProcess;
+  /** The request, which may be one of many events. */
+  readonly sent: Sending;
+  /** The time when the process knows how it ended, or would know it. */
+  readonly endedMs: number;
   /** The endpoint has taken the event, whether or not anybody heard of it. */
   isTaken: boolean;
   /** The process knows how it ended. */
@@ -90,26 +96,37 @@ export class SimulatedEndpoints {
     this.#inFlight.set(owner, ofProcess);
     const inFlight = (ofProcess.get(destinationId) ?? 0) + 1;
     ofProcess.set(destinationId, inFlight);
-    const { messageId } = sending;
-    const attempt: Attempt = {
+    const ids =
+      sending instanceof Batch
+        ? sending.jobs.map(({ messageId }) => messageId)
+        : [sending.messageId];
+    const { outcome, afterMs, takenAfterMs } = this.#answer(endpoint, ids, answerRules);
+    const attempts = ids.map((messageId): Attempt => ({
       destinationId,
       url,
       messageId,
       atMs: time.nowMs,
       process: owner,
+      sent: sending,
+      endedMs: time.nowMs + Math.min(afterMs, mostMs),
       isTaken: false,
       isSettled: false,
       inFlight,
-    };
-    this.attempts.push(attempt);
-    this.onAttempt(attempt);
-    const { outcome, afterMs, takenAfterMs } = this.#answer(endpoint, messageId, answerRules);
+    }));
+    for (const attempt of attempts) {
+      this.attempts.push(attempt);
+      this.onAttempt(attempt);
+    }
     if (takenAfterMs !== undefined)
       time.after(takenAfterMs, () => {
-        attempt.isTaken = true;
-        const name = `${destinationId} ${messageId}`;
-        this.taken.set(name, time.nowMs);
-        if (!this.firstTakenMs.has(name)) this.firstTakenMs.set(name, time.nowMs);
+        const each = outcome.kind === 'delivered' ? outcome.each : undefined;
+        for (const [index, attempt] of attempts.entries()) {
+          if (each !== undefined && each[index]?.kind !== 'delivered') continue;
+          attempt.isTaken = true;
+          const name = `${destinationId} ${attempt.messageId}`;
+          this.taken.set(name, time.nowMs);
+          if (!this.firstTakenMs.has(name)) this.firstTakenMs.set(name, time.nowMs);
+        }
         time.happened();
       });
     const late = outcome === unreachedInTime ? unreachedInTime : timedOut;
@@ -117,7 +134,7 @@ export class SimulatedEndpoints {
       Math.min(afterMs, mostMs),
       () => {
         time.happened();
-        attempt.isSettled = true;
+        for (const attempt of attempts) attempt.isSettled = true;
         ofProcess.set(destinationId, (ofProcess.get(destinationId) ?? 1) - 1);
         sending.settled(afterMs > mostMs ? late : outcome, index, Math.min(afterMs, mostMs));
       },
@@ -125,7 +142,7 @@ export class SimulatedEndpoints {
     );
   }
 
-  #answer(endpoint: Endpoint, messageId: string, rules: AnswerRules | undefined): Answer {
+  #answer(endpoint: Endpoint, ids: readonly string[], rules: AnswerRules | undefined): Answer {
     const time = this.#time;
     const nowMs = time.nowMs - time.startMs;
     if (nowMs >= (endpoint.plan.goneFromMs ?? Infinity))
@@ -137,7 +154,7 @@ export class SimulatedEndpoints {
     const [least, most] = endpoint.plan.latencyMs;
     const workMs = Math.round(least + (most - least) * time.random());
     if (trouble !== undefined) {
-      const troubled = this.#troubled(trouble, workMs, nowMs, messageId, rules);
+      const troubled = this.#troubled(trouble, endpoint.plan, workMs, nowMs, ids, rules);
       if (troubled !== undefined) return troubled;
     }
     const place = endpoint.freeMs.indexOf(Math.min(...endpoint.freeMs));
@@ -149,9 +166,10 @@ export class SimulatedEndpoints {
 
   #troubled(
     { kind, fromMs }: Trouble,
+    { tellsApart = false }: EndpointPlan,
     workMs: number,
     nowMs: number,
-    messageId: string,
+    ids: readonly string[],
     rules: AnswerRules | undefined,
   ): Answer | undefined {
     const answers = (status: number, retryAfter?: string): Answer => ({
@@ -173,8 +191,14 @@ export class SimulatedEndpoints {
       case 'flaps':
         return Math.floor((nowMs - fromMs) / 20_000) % 2 === 0 ? answers(500) : undefined;
       case 'fails some':
-        // Each eighth message, whenever it comes.
-        return Number(messageId.replace(/\D/g, '')) % 8 === 1 ? answers(500) : undefined;
+      case 'refuses some': {
+        if (!ids.some(isOneOfSome)) return undefined;
+        const status = kind === 'fails some' ? 500 : 422;
+        if (!tellsApart || ids.length === 1)
+          return { outcome: answerTogether(status, rules), afterMs: workMs };
+        const statuses = ids.map((id) => (isOneOfSome(id) ? status : 200));
+        return { outcome: answerApart(statuses, rules), afterMs: workMs, takenAfterMs: workMs };
+      }
       case 'refuses connections':
         return refusesConnections;
       case 'has no name':

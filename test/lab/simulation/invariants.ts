@@ -3,6 +3,7 @@ import { parseDuration } from '../../../src/duration.ts';
 import { fenceMs } from '../../../src/resources/fence/fence.ts';
 import { timeoutMs, type Attempt } from './endpoints.ts';
 import type { Ledger } from './ledger.ts';
+import { batchRules } from './batches.ts';
 import { orderRules } from './strict-order.ts';
 import { operatorRules } from './operator-rules.ts';
 import { mayBeRefused } from './retry-rules.ts';
@@ -150,7 +151,8 @@ export const rules: Readonly<Record<string, Rule>> = {
           ({ urls }) =>
             urls.length > 1 ||
             urls.some(
-              ({ troubles, goneFromMs }) => troubles.length > 0 || goneFromMs !== undefined,
+              ({ troubles, goneFromMs }) =>
+                troubles.some(({ kind }) => kind !== 'refuses some') || goneFromMs !== undefined,
             ),
         )
         .map(({ id }) => id),
@@ -208,6 +210,7 @@ export const rules: Readonly<Record<string, Rule>> = {
 
   ...operatorRules,
   ...orderRules,
+  ...batchRules,
 };
 
 /** How much later another process may make the first attempt that is remembered. */

@@ -1,5 +1,6 @@
 import { seededRandom } from '../../delivery/simulated-clock.ts';
 import { makeAudience } from './audience-plan.ts';
+import { withBatches } from './batches.ts';
 import { makeCrowd } from './crowd.ts';
 import { diceOf } from './dice.ts';
 import { withIsolation } from './isolation.ts';
@@ -173,7 +174,7 @@ export function makeScenario(seed: number): Scenario {
     hasRacks: seededRandom(seed * 15_485_863 + 3)() < rackedShare,
     troubledMs,
   });
-  const scenario = withOrder(withRetryRules(withOperators(isolated)));
+  const scenario = withBatches(withOrder(withRetryRules(withOperators(isolated))));
   if (isCrowd(seed)) return makeCrowd(seededRandom(seed * 15_485_863 + 3), scenario);
   const day = dayOf(seed);
   if (day !== undefined) return makeOrdinaryDay(day, seededRandom(seed * 49_979_687 + 7), scenario);

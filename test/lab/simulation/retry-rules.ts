@@ -39,6 +39,7 @@ const statuses: Partial<Record<Trouble['kind'], number>> = {
   'answers 422': 422,
   flaps: 500,
   'fails some': 500,
+  'refuses some': 422,
 };
 
 /** An endpoint of the destination may have given this answer, and by its rules it is final. */

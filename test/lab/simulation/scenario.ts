@@ -1,5 +1,5 @@
 import type { WindowLimits } from '../../../src/kafka/consume/window.ts';
-import type { RetryRules } from '../../../src/resources/resource.ts';
+import type { BatchRules, RetryRules } from '../../../src/resources/resource.ts';
 import type { Weather } from './kafka/weather.ts';
 
 /** What happens in one run, as plain data: a seed makes it, and a shorter one of a failing run is found by leaving things out. */
@@ -55,6 +55,8 @@ export interface DestinationPlan {
   readonly retry?: RetryRules | undefined;
   /** Undefined: it wants no strict order. */
   readonly orderForMs?: number;
+  /** Undefined: each event goes out alone. */
+  readonly batch?: BatchRules | undefined;
 }
 
 export interface EndpointPlan {
@@ -63,6 +65,8 @@ export interface EndpointPlan {
   /** Requests that it works on at a time; others wait in it. */
   readonly capacity: number;
   readonly troubles: readonly Trouble[];
+  /** It says of each event of a batch what became of it. */
+  readonly tellsApart?: boolean;
   /** From then on it is gone for ever. */
   readonly goneFromMs: number | undefined;
   /** What whoever comes to it then meets; default: it answers 503. */
@@ -82,8 +86,8 @@ export const troubleKinds = [
 ] as const;
 
 export interface Trouble {
-  /** The last one only where `withOrder` has it. */
-  readonly kind: (typeof troubleKinds)[number] | 'fails some';
+  /** The last ones only where `withOrder` or `withBatches` has them. */
+  readonly kind: (typeof troubleKinds)[number] | 'fails some' | 'refuses some';
   readonly fromMs: number;
   readonly untilMs: number;
 }

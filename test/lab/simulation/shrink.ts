@@ -58,6 +58,7 @@ export function* lesser(scenario: Scenario): Generator<Scenario> {
             n === at ? { ...each, goneFromMs: undefined } : each,
           ),
         });
+    if (destination.batch !== undefined) yield withDestination({ batch: undefined });
     if (destination.rateLimit !== undefined) yield withDestination({ rateLimit: undefined });
     if (destination.retry !== undefined) yield withDestination({ retry: undefined });
     if (destination.maxInFlight !== undefined) yield withDestination({ maxInFlight: undefined });
