@@ -89,7 +89,10 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
       log,
       clock,
       identityOf,
-      customerLinks: { get: () => undefined, byToken: () => undefined },
+      customerLinks: {
+      get: (id, nowMs) => live.customersLinks.get(id, nowMs),
+      byToken: (token, nowMs) => live.customersLinks.byToken(token, nowMs),
+    },
       audit: {
         get links() {
           return audit.links;

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify';
 import { Registry } from 'prom-client';
 import { createAccess } from '../../src/console/access/access.ts';
-import { CustomerLinks, type LinkToCustomer } from '../../src/console/access/customer-link.ts';
+import { CustomerLinks } from '../../src/console/access/customer-link.ts';
 import type {
   DestinationDetail,
   DestinationList,
@@ -30,6 +30,7 @@ import { Words } from '../../src/console/index/words.ts';
 import { ConsoleMetrics } from '../../src/console/metrics.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { Pauses } from '../../src/resources/pauses/pauses.ts';
+import type { CustomersLink } from '../../src/resources/customers/links.ts';
 import { sessionKey, story, tokensFile, twoTokens } from './access/stand.ts';
 
 /** Two customers of one platform: whatever is acme's has `acme` in it, and whatever is not has `other`. */
@@ -43,10 +44,11 @@ const customers = new Map([
 ]);
 const ids = [...customers.keys()];
 
-const links = new Map<string, LinkToCustomer>(
+const links = new Map<string, CustomersLink>(
   ['acme', 'other', 'nobody'].map((customer) => {
-    const untilMs = nowMs + 86_400_000;
-    return [`prl_${customer}`, { id: customer, customer, manage: false, bodies: true, untilMs }];
+    const made = { sha256: '', user: 'olga', at: new Date(nowMs).toISOString() };
+    const shown = { manage: false, bodies: true, untilMs: nowMs + 86_400_000 };
+    return [`prl_${customer}`, { id: customer, customer, ...shown, ...made }];
   }),
 );
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { AuditRecord, RecordedLink } from '../../event/audit-entry.ts';
 import { formatDuration, parseDuration } from '../../duration.ts';
 import { isOf, type Identity } from '../../event/uid.ts';
+import type { CustomersLinks } from '../../resources/customers/links.ts';
 import { longestLinkMs } from '../../topology.ts';
 import type { LinkRow } from '../api/answers/actions.ts';
 import { sha256 } from '../../http-api/tokens.ts';
@@ -24,21 +25,8 @@ export const linkPath = '/l/';
 /** The pages that it leads to, behind its id; `navigation.ts` of the pages knows it too. */
 export const customerPath = '/c/';
 
-/** A link to all destinations of a customer, of which the topic `links` has a record. */
-export interface LinkToCustomer {
-  readonly id: string;
-  readonly customer: string;
-  /** True if destinations can be changed by it. */
-  readonly manage: boolean;
-  readonly bodies: boolean;
-  readonly untilMs: number;
-}
-
-/** Finds the links that were neither revoked nor have expired. */
-export interface LinksToCustomers {
-  get(id: string, nowMs: number): LinkToCustomer | undefined;
-  byToken(token: string, nowMs: number): LinkToCustomer | undefined;
-}
+/** Finds the links to customers that were neither revoked nor have expired. */
+export type LinksToCustomers = Pick<CustomersLinks, 'get' | 'byToken'>;
 
 /** A link's destination, its end, and the permission to see bodies. */
 export type CustomerLink = Omit<RecordedLink, 'id' | 'sha256'>;

@@ -35,7 +35,7 @@ interface Entrance {
   /** The public one. */
   readonly consoleOrigin: string | undefined;
   readonly pages: EntrancePages;
-  /** True if sessions have to carry what the API is asked with. */
+  /** True if sessions of those who may change something have to carry what the API is asked with. */
   readonly passesOn: boolean;
 }
 
@@ -85,7 +85,8 @@ export async function addLogInRoutes(
         log.info({ user: name, role, address }, 'logged in to the console');
         audit.tell({ user: name, action: 'log-in', detail: `as ${role}, with a token` });
         const who = { user: name, role, token: tokens.markOf(known) };
-        cookies.begin(reply, who, passesOn ? given : undefined);
+        const mayChange = passesOn && role === 'operator';
+        cookies.begin(reply, who, mayChange ? given : undefined);
         return reply.redirect(to, 303);
       } catch (error) {
         if (!(error instanceof ProblemError)) throw error;
@@ -231,7 +232,8 @@ export function addOidcRoutes(server: FastifyInstance, deps: OidcRoutesDeps): vo
       }
       log.info({ ...who, role }, 'logged in to the console');
       audit.tell({ ...whoIs(who), action: 'log-in', detail: `as ${role}` });
-      cookies.begin(reply, { user, subject, role }, passesOn ? idToken : undefined);
+      const mayChange = passesOn && role === 'operator';
+      cookies.begin(reply, { user, subject, role }, mayChange ? idToken : undefined);
       return await sendPage(reply, 200, pages.goOn(underWay.next));
     } catch (error) {
       return refuse(reply, error);

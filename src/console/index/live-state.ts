@@ -11,6 +11,7 @@ import {
 } from '../../kafka/follow/table.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
+import { customersLinkRules, type CustomersLinks } from '../../resources/customers/links.ts';
 import type { AudienceRecord } from '../../resources/audiences/record.ts';
 import { followAudienceRecords } from '../../resources/audiences/records.ts';
 import {
@@ -35,6 +36,8 @@ export interface LiveState {
   identityOf(destinationId: string): Identity | undefined;
   /** The ids of the destinations that a customer has now. */
   destinationsOf(customer: string): ReadonlySet<string>;
+  /** The links that show a customer all of their destinations. */
+  readonly customersLinks: Pick<CustomersLinks, 'get' | 'byToken'>;
   readonly audiences: ReadonlyMap<string, AudienceRecord>;
   /** The last notice of each destination, and none of an earlier one of its id. */
   notices(): readonly Notice[];
@@ -80,7 +83,8 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
     },
   });
   const audiences = followAudienceRecords(kafka, topology, log);
-  const tables = [config, pauses, notices, statuses, audiences];
+  const links = follow(topics.links, customersLinkRules);
+  const tables = [config, pauses, notices, statuses, audiences, links];
   const stop = async (): Promise<void> => {
     await Promise.all(tables.map((table) => table.stop()));
   };
@@ -105,6 +109,9 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
     },
     get pauses() {
       return pauses.current;
+    },
+    get customersLinks() {
+      return links.current;
     },
     get audiences() {
       return audiences.current;

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { OidcSettings } from '../../../src/console/access/identity-provider.ts';
 import { freePort } from '../../harness/free-ports.ts';
@@ -29,12 +32,14 @@ async function start(
   t: Ending,
   options: Parameters<typeof startProvider>[2] = {},
   changes: Partial<OidcSettings> = {},
+  apiUrl?: string,
 ): Promise<Both> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const provider = await startProvider(t, `${url}/login/callback`, options);
   const settings = { url, sessionKey, oidc: oidc(provider.issuer, changes) };
-  return { stand: await startStand(t, settings, { port }), provider };
+  const more = apiUrl === undefined ? { port } : { port, apiUrl };
+  return { stand: await startStand(t, settings, more), provider };
 }
 
 /** All the way: to the provider, through its pages, and back. */
@@ -257,4 +262,49 @@ test('one who logged in before the provider was exchanged for tokens is out', as
   const moved = new Browser(other.url);
   for (const [name, value] of browser.jar) moved.jar.set(name, value);
   assert.equal((await moved.get('/api/v1/session')).status, 401);
+});
+
+test("the API is asked with an operator's ID token, also one that is too long for a cookie, and not after a log-out", async (t) => {
+  const given: (string | undefined)[] = [];
+  const api = createServer((request, response) => {
+    given.push(request.headers.authorization?.replace('Bearer ', ''));
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+  });
+  api.listen(0, '127.0.0.1');
+  await once(api, 'listening');
+  t.after(() => {
+    api.closeAllConnections();
+    api.close();
+  });
+  const apiUrl = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
+  const { stand, provider } = await start(t, {}, {}, apiUrl);
+  for (const more of [[], Array.from({ length: 200 }, (_, n) => `group-of-many-people-${n}`)]) {
+    provider.claims = { roles: ['postrider-ops', ...more] };
+    const browser = new Browser(stand.url);
+    await logIn(browser, 'anna');
+    const { csrf, manage } = await browser.session();
+    assert.equal(manage, true);
+    assert.ok(String([...browser.jar.values()]).length < 4_000);
+    const send = (): Promise<Reply> =>
+      browser.send('DELETE', '/api/v1/manage/destinations/crm', { 'x-csrf-token': csrf });
+    assert.equal((await send()).status, 200);
+    const claims = Buffer.from(given.at(-1)?.split('.')[1] ?? '', 'base64url').toString();
+    assert.match(claims, /"sub":"anna"/);
+    const { roles: told } = JSON.parse(claims) as { roles: readonly string[] };
+    assert.equal(told.length, more.length + 1);
+    const copy = new Map(browser.jar);
+    await browser.submit('/logout', { csrf });
+    for (const [name, value] of copy) browser.jar.set(name, value);
+    assert.equal((await send()).status, 401);
+  }
+  assert.equal(given.length, 2);
+  provider.claims = { roles: ['support'] };
+  const viewer = new Browser(stand.url);
+  await logIn(viewer, 'otto');
+  assert.equal((await viewer.session()).manage, undefined);
+  assert.doesNotMatch(
+    String([...viewer.jar.values()]),
+    /~/,
+    'who only reads carries no credential',
+  );
 });

@@ -12,7 +12,6 @@ import {
   type CustomerLink,
   type IdentityOf,
   type LinksToCustomers,
-  type LinkToCustomer,
 } from '../../../src/console/access/customer-link.ts';
 import { addLinkActions } from '../../../src/console/actions/links.ts';
 import type { AuditRecord } from '../../../src/event/audit-entry.ts';
@@ -22,8 +21,10 @@ import { addActions, type ActionDeps } from '../../../src/console/actions/routes
 import { addEventRoutes } from '../../../src/console/api/routes/events.ts';
 import type { RouteDeps } from '../../../src/console/api/routes/route.ts';
 import { createConsoleServer } from '../../../src/console/api/server.ts';
+import type { PageFile } from '../../../src/console/page-file.ts';
 import { ApiClient } from '../../../src/console/manage/api-client.ts';
 import { addPassOn } from '../../../src/console/manage/pass-on.ts';
+import type { CustomersLink } from '../../../src/resources/customers/links.ts';
 import type { Clock } from '../../../src/ops/clock.ts';
 import { silentLogger, type Logger } from '../../../src/ops/log.ts';
 
@@ -47,10 +48,10 @@ export interface Stand {
   /** Whose each destination is. */
   readonly customers: Map<string, string>;
   /** The links to customers that were made, by their tokens. */
-  readonly toCustomers: Map<string, LinkToCustomer>;
+  readonly toCustomers: Map<string, CustomersLink>;
   /** A link that another process made. */
   linkTo(shown: CustomerLink): string;
-  linkToCustomer(token: string, customer: string, more?: Partial<LinkToCustomer>): string;
+  linkToCustomer(token: string, customer: string, more?: Partial<CustomersLink>): string;
 }
 
 const nothing: AccessSettings = {
@@ -111,6 +112,7 @@ export async function startStand(
     explain,
     actions,
     apiUrl,
+    pages = [],
     answer = ({ params }) => ({ params }),
     earlier = [],
   }: {
@@ -119,6 +121,7 @@ export async function startStand(
     readonly trustedProxies?: readonly string[];
     /** Events are read with it, by the console's own route. */
     readonly explain?: RouteDeps['explain'];
+    readonly pages?: readonly PageFile[];
     /** The API that requests are passed on to. */
     readonly apiUrl?: string;
     /** For the console's own routes of what operators may do. */
@@ -162,7 +165,7 @@ export async function startStand(
       return Promise.resolve('entry');
     },
   };
-  const toCustomers = new Map<string, LinkToCustomer>();
+  const toCustomers = new Map<string, CustomersLink>();
   const customerLinks: LinksToCustomers = {
     get: (id, atMs) =>
       [...toCustomers.values()].find((link) => link.id === id && atMs < link.untilMs),
@@ -179,7 +182,7 @@ export async function startStand(
     access,
     trustedProxies,
     log,
-    pages: [],
+    pages,
     frameAncestors: settings.frameAncestors ?? [],
     destinationsOf: (customer) =>
       new Set([...customers].filter(([, whose]) => whose === customer).map(([id]) => id)),
@@ -213,11 +216,13 @@ export async function startStand(
   const linkToCustomer = (
     token: string,
     customer: string,
-    more: Partial<LinkToCustomer> = {},
+    more: Partial<CustomersLink> = {},
   ): string => {
     const id = createHash('sha256').update(token).digest('hex').slice(0, 12);
     const untilMs = nowMs + 86_400_000;
-    toCustomers.set(token, { id, customer, manage: false, bodies: false, untilMs, ...more });
+    const made = { user: 'olga', at: new Date(nowMs).toISOString(), sha256: '' };
+    const link = { id, customer, manage: false, bodies: false, untilMs, ...made, ...more };
+    toCustomers.set(token, link);
     return `http://127.0.0.1:${chosen}/l/${token}`;
   };
   const linkTo = (shown: CustomerLink): string => {
