@@ -1,57 +1,64 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Session } from '../api/answers/deployment.ts';
-import { Concerns, Nothing, Shown } from './parts/notes.tsx';
+import { Problem } from './api.ts';
+import { ProblemNote, Shown } from './parts/notes.tsx';
 import { hasComeBack, linkId, urlOf, usePlace, type Place } from './navigation.ts';
-import { fullTime } from './format.ts';
 import { usePolled } from './polled.ts';
-import { Glyph } from './parts/glyph.tsx';
-import { PageHead } from './parts/page.tsx';
-import { printable } from '../../printable.ts';
-import { AudiencesPage } from './screens/audiences.tsx';
-import { AuditPage } from './screens/audit.tsx';
-import { ConfigurationPage } from './screens/configuration.tsx';
-import { DestinationPage } from './screens/destination/page.tsx';
-import { DestinationsPage } from './screens/destinations.tsx';
-import { CustomerEventPage, EventPage } from './screens/event.tsx';
-import { DeadLettersPage, RejectedPage } from './screens/letters.tsx';
-import { NoticesPage } from './screens/notices.tsx';
-import { PipelinePage } from './screens/pipeline.tsx';
-import { RunsPage } from './screens/runs.tsx';
-import { brand, mayOpenEvents, SessionContext } from './session.ts';
+import { brand, logoUrl, SessionContext } from './session.ts';
+import { t, useLanguage } from './texts/texts.ts';
 
-const sections = [
-  { path: '/', title: 'Destinations' },
-  { path: '/events', title: 'Events' },
-  { path: '/dead-letters', title: 'Dead letters' },
-  { path: '/runs', title: 'Runs' },
-  { path: '/pipeline', title: 'Pipeline' },
-  { path: '/rejected', title: 'Rejected calls' },
-  { path: '/audiences', title: 'Audiences' },
-  { path: '/configuration', title: 'Configuration' },
-  { path: '/notices', title: 'Notices' },
-  { path: '/audit', title: 'Audit' },
-] as const;
+/** The screens of staff, or those of customers, with what their bar holds. Either comes without the other. */
+export interface Screens {
+  readonly Bar: (given: { readonly session: Session; readonly place: Place }) => JSX.Element;
+  readonly Screen: (given: { readonly session: Session; readonly place: Place }) => JSX.Element;
+}
+
+const kinds = {
+  staff: async (): Promise<Screens> => (await import('./staff.tsx')).staffScreens,
+  customer: async (): Promise<Screens> => (await import('./customer.tsx')).customerScreens,
+} as const;
+type Kind = keyof typeof kinds;
 
 const sessionCheckMs = 60_000;
 
 export function App(): JSX.Element {
+  return <Pages key={useLanguage()} />;
+}
+
+function Pages(): JSX.Element {
   const place = usePlace();
   const session = usePolled<Session>('/session', sessionCheckMs);
+  const kind = kindOf(session.answer);
+  const { screens, problem } = useScreens(kind);
   useHeadingFocus(place.path);
   return (
     <>
       <a class="skip" href="#main">
-        Skip to the content
+        {t.skip}
       </a>
-      <div class="frame">
-        <Bar session={session.answer} path={place.path} />
+      <div class={`frame frame-${kind}${isFramed ? ' framed' : ''}`}>
+        <header class="bar">
+          {screens === undefined || session.answer === undefined ? (
+            <div class="bar-top">
+              <Brand />
+            </div>
+          ) : (
+            <screens.Bar session={session.answer} place={place} />
+          )}
+        </header>
         <main id="main" tabIndex={-1}>
+          {problem === undefined ? null : <ProblemNote problem={problem} />}
           <Shown of={session}>
             {(answer) => (
               <SessionContext.Provider value={answer}>
-                {answer.role === 'customer' ? null : <Concerns />}
-                <Screen place={place} session={answer} />
+                {screens === undefined ? (
+                  <p class="loading" role="status">
+                    {t.loading}
+                  </p>
+                ) : (
+                  <screens.Screen session={answer} place={place} />
+                )}
               </SessionContext.Provider>
             )}
           </Shown>
@@ -61,169 +68,51 @@ export function App(): JSX.Element {
   );
 }
 
-function Bar({
-  session,
-  path,
-}: {
-  readonly session: Session | undefined;
-  readonly path: string;
-}): JSX.Element {
-  const [isOpen, setOpen] = useState(false);
+/** These pages are a part of a page of the vendor, which has its own frame around them. */
+const isFramed: boolean = window.parent !== window;
+
+/** Until the session is known, as the address says, so that nothing is waited for. */
+function kindOf(session: Session | undefined): Kind {
+  if (session === undefined) return linkId === undefined ? 'staff' : 'customer';
+  return session.role === 'customer' ? 'customer' : 'staff';
+}
+
+function useScreens(kind: Kind): {
+  readonly screens: Screens | undefined;
+  readonly problem: Problem | undefined;
+} {
+  const [loaded, setLoaded] = useState<Partial<Record<Kind, Screens>>>({});
+  const [problem, setProblem] = useState<Problem>();
   useEffect(() => {
-    setOpen(false);
-  }, [path]);
-  const isCustomer = session?.role === 'customer';
-  return (
-    <header class="bar">
-      <div class="bar-top">
-        <a class="brand" href={urlOf.home}>
-          <span class="brand-mark" aria-hidden="true">
-            <svg viewBox="0 0 32 32" width="22" height="22">
-              <path d="M7 10h9M5 16h9M7 22h9M18 8l8 8-8 8" />
-            </svg>
-          </span>
-          <bdi>{brand}</bdi>
-        </a>
-        {isCustomer ? null : (
-          <button
-            type="button"
-            class="menu-button"
-            aria-expanded={isOpen}
-            aria-controls="sections"
-            onClick={() => {
-              setOpen(!isOpen);
-            }}
-          >
-            <Glyph shape="menu" />
-            Menu
-          </button>
-        )}
-      </div>
-      {isCustomer || session === undefined ? null : (
-        <nav id="sections" class={isOpen ? 'sections open' : 'sections'} aria-label="Sections">
-          <ul>
-            {sections.map((section) => (
-              <li key={section.path}>
-                <a
-                  href={section.path}
-                  aria-current={isWithin(path, section.path) ? 'page' : undefined}
-                >
-                  {section.title}
-                </a>
-              </li>
-            ))}
-          </ul>
-        </nav>
-      )}
-      {session === undefined ? null : <Who session={session} isOpen={isOpen} />}
-    </header>
-  );
-}
-
-function Who({
-  session,
-  isOpen,
-}: {
-  readonly session: Session;
-  readonly isOpen: boolean;
-}): JSX.Element {
-  const { user, role, until } = session;
-  if (role === 'customer')
-    return (
-      <div class="who customer">
-        <p>
-          <bdi class="who-name">{printable(user)}</bdi>
-          {' · read only · '}
-          <a href={linkId === undefined ? '/logout' : `/logout?link=${linkId}`}>Log out</a>
-        </p>
-        {until === undefined ? null : (
-          <p>
-            Your link works until <time dateTime={until}>{fullTime(until)}</time>.
-          </p>
-        )}
-      </div>
+    kinds[kind]().then(
+      (screens) => {
+        setLoaded((before) => ({ ...before, [kind]: screens }));
+      },
+      // Another version of the console has come since this page was loaded.
+      () => {
+        setProblem(new Problem(0, t.problems.newerPages, t.problems.reload));
+      },
     );
+  }, [kind]);
+  return { screens: loaded[kind], problem };
+}
+
+/** The vendor's name, with their logo, or with our mark for staff. */
+export function Brand(): JSX.Element {
   return (
-    <div class={isOpen ? 'who open' : 'who'}>
-      {session.isOpen ? (
-        <p>Open to this computer only: nobody logs in.</p>
+    <a class="brand" href={urlOf.home}>
+      {logoUrl === undefined ? (
+        <span class="brand-mark" aria-hidden="true">
+          <svg viewBox="0 0 32 32" width="22" height="22">
+            <path d="M7 10h9M5 16h9M7 22h9M18 8l8 8-8 8" />
+          </svg>
+        </span>
       ) : (
-        <p>
-          <bdi class="who-name">{printable(user)}</bdi>
-          <br />
-          {role}
-          {' · '}
-          <a href="/logout">Log out</a>
-        </p>
+        <img class="brand-logo" src={logoUrl} alt="" />
       )}
-      <p>Postrider {session.version}</p>
-    </div>
+      <bdi>{brand}</bdi>
+    </a>
   );
-}
-
-function Screen({
-  place,
-  session,
-}: {
-  readonly place: Place;
-  readonly session: Session;
-}): JSX.Element {
-  const { path } = place;
-  // Whatever the address says: the API shows a customer nothing else.
-  if (session.role === 'customer') {
-    const { destination = '' } = session;
-    const message = path === '/events' ? place.query.get('message') : null;
-    if (message === null || !mayOpenEvents(session)) return <DestinationPage id={destination} />;
-    const user = place.query.get('user') ?? '';
-    return <CustomerEventPage destination={destination} message={message} user={user} />;
-  }
-  const destination = /^\/destinations\/([^/]+)$/.exec(path)?.[1];
-  if (destination !== undefined) return <DestinationPage id={decoded(destination)} />;
-  switch (path) {
-    case '/':
-    case '/destinations':
-      return <DestinationsPage place={place} />;
-    case '/events':
-      return <EventPage place={place} />;
-    case '/dead-letters':
-      return <DeadLettersPage place={place} />;
-    case '/runs':
-      return <RunsPage />;
-    case '/pipeline':
-      return <PipelinePage />;
-    case '/rejected':
-      return <RejectedPage place={place} />;
-    case '/audiences':
-      return <AudiencesPage />;
-    case '/configuration':
-      return <ConfigurationPage place={place} />;
-    case '/notices':
-      return <NoticesPage />;
-    case '/audit':
-      return <AuditPage />;
-    default:
-      return (
-        <>
-          <PageHead title="No such page" />
-          <Nothing title="There is no page at this address.">
-            <a href="/">See all destinations</a>
-          </Nothing>
-        </>
-      );
-  }
-}
-
-function isWithin(path: string, section: string): boolean {
-  if (section === '/') return path === '/' || path.startsWith('/destinations');
-  return path === section;
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }
 
 /** After a link, as where a browser loads the page. */

@@ -127,13 +127,28 @@ export function encoded(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
 
+/** A part of an address as it was before `encoded`. */
+export function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 export const urlOf = {
   get home(): string {
     return base === '' ? '/' : base;
   },
   destination: (id: string): string => `${base}/destinations/${encoded(id)}`,
-  event: (messageId: string, user?: string): string =>
-    `${base}/events?message=${encoded(messageId)}${user === undefined ? '' : `&user=${encoded(user)}`}`,
+  add: (): string => `${base}/new`,
+  /** @param destination customers see the event's story at this one alone */
+  event: (messageId: string, user?: string, destination?: string): string => {
+    const ofUser = user === undefined ? '' : `&user=${encoded(user)}`;
+    const at =
+      base === '' || destination === undefined ? '' : `&destination=${encoded(destination)}`;
+    return `${base}/events?message=${encoded(messageId)}${ofUser}${at}`;
+  },
   deadLetters: (destination?: string): string =>
     `/dead-letters${destination === undefined ? '' : `?destination=${encoded(destination)}`}`,
 };

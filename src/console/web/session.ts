@@ -1,6 +1,7 @@
 import { createContext, type Context } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Session } from '../api/answers/deployment.ts';
+import { t, type Texts } from './texts/texts.ts';
 
 const nobody: Session = { user: '', role: 'customer', bodies: false, csrf: '', isOpen: false };
 
@@ -11,17 +12,20 @@ export function useSession(): Session {
 }
 
 /** The name of events that were given up. Customers have never heard of dead letters. */
-const words = {
-  staff: { letter: 'Dead letter', letters: 'Dead letters', becomesLetter: 'becomes a dead letter' },
-  customer: { letter: 'Given up', letters: 'Events given up', becomesLetter: 'is given up' },
-} as const;
-
-export function useWords(): Readonly<Record<keyof (typeof words)['staff'], string>> {
-  return words[useSession().role === 'customer' ? 'customer' : 'staff'];
+export function useWords(): Texts['words']['customer'] {
+  return t.words[useSession().role === 'customer' ? 'customer' : 'staff'];
 }
 
 /** The name that the pages bear: until a screen changes the title, it is the server's. */
 export const brand: string = document.title;
+
+/** The vendor's logo, and where their product goes on. The server writes them into the page, so nothing waits for them. */
+export const logoUrl: string | undefined = metaOf('postrider-logo');
+export const backUrl: string | undefined = metaOf('postrider-back');
+
+function metaOf(name: string): string | undefined {
+  return document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content;
+}
 
 /** True if pages of single events may be seen: for customers, only by a link that shows bodies. */
 export function mayOpenEvents({ role, bodies }: Session): boolean {

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import type { LastAnswer } from '../../../event/destination-status.ts';
 import { printable } from '../../../printable.ts';
+import { t } from '../texts/texts.ts';
 import { Time } from './data.tsx';
 
 /** In words: the status, what the endpoint said, and when. */
@@ -56,7 +57,7 @@ const meanings: Readonly<Record<number, string>> = {
 
 /** `503 Service Unavailable`, or why there was no answer. */
 export function inWords(status: number | undefined, detail: string | undefined): string {
-  if (status === undefined) return printable(plain(detail ?? 'no answer'));
+  if (status === undefined) return printable(plain(detail ?? t.noAnswer));
   const meaning = meanings[status];
   const word = status >= 200 && status < 300 ? `${status} OK` : `${status} ${meaning ?? ''}`;
   // The rest says by which rule of the destination it was judged, or where the endpoint has moved to.
@@ -65,25 +66,10 @@ export function inWords(status: number | undefined, detail: string | undefined):
   return `${word.trim()}${printable(says)}`;
 }
 
-const codes: Readonly<Record<string, string>> = {
-  CERT_HAS_EXPIRED: 'the certificate has expired',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed',
-  ECONNREFUSED: 'connection refused',
-  ECONNRESET: 'connection closed by the endpoint',
-  EHOSTUNREACH: 'host not reachable',
-  ENETUNREACH: 'network not reachable',
-  ENOTFOUND: 'host name not found',
-  EPIPE: 'connection closed by the endpoint',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host',
-  ETIMEDOUT: 'connection timed out',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is signed by an unknown authority',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is signed by an unknown authority',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the chain of certificates is incomplete',
-};
-
 /** `ECONNREFUSED: connect ECONNREFUSED 192.0.2.1:443` for people who know no codes. */
 function plain(detail: string): string {
   const [, code = '', rest = ''] = /^([A-Z_]+)(?:: (?:[a-z]+ [A-Z]+ ?)?(.*))?$/s.exec(detail) ?? [];
+  const codes: Readonly<Record<string, string>> = t.codes;
   const words = Object.hasOwn(codes, code) ? codes[code] : undefined;
   if (words === undefined) return detail;
   // The code of a certificate is what its owner looks for.

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import type { LastHour } from '../../api/answers/destinations.ts';
 import { count, dayText, percent } from '../format.ts';
+import { filled, t } from '../texts/texts.ts';
 
 const dayMs = 86_400_000;
 const daysHeight = 20;
@@ -38,7 +39,7 @@ export function Days({
     <svg
       class="days"
       role="img"
-      aria-label={said === '' ? 'none' : said}
+      aria-label={said === '' ? t.none : said}
       width={days.length * step}
       height={daysHeight}
     >
@@ -73,8 +74,10 @@ export function Trend({ lastHour }: { readonly lastHour: LastHour }): JSX.Elemen
   const width = points.length * (barWidth + gap) - gap;
   const delivered = points.reduce((sum, [each]) => sum + each, 0);
   const failed = points.reduce((sum, [, each]) => sum + each, 0);
-  const rate = successRate === undefined ? '' : `${percent(successRate)} of attempts succeeded. `;
-  const label = `${rate}${count(delivered)} delivered and ${count(failed)} failed in the last hour`;
+  const counts = { delivered: count(delivered), failed: count(failed) };
+  const rate =
+    successRate === undefined ? '' : filled(t.trend.rate, { share: percent(successRate) });
+  const label = `${rate} ${filled(t.trend.counts, counts)}`.trim();
   return (
     <svg
       class="trend"

@@ -1,6 +1,8 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type UPlot from 'uplot';
+import { shortClockTime, shortDay } from '../format.ts';
+import { filled, t } from '../texts/texts.ts';
 
 export interface Line {
   readonly title: string;
@@ -100,8 +102,9 @@ function shownValue(line: Line, index: number | null, format: (value: number) =>
 function inWords({ title, values }: Line, format: (value: number) => string): string {
   const known = values.filter((value) => value !== null);
   const last = known.at(-1);
-  if (last === undefined) return `${title}: nothing.`;
-  return `${title}: ${format(last)} last, ${format(Math.max(...known))} at most.`;
+  if (last === undefined) return filled(t.overTime.nothing, { title });
+  const most = format(Math.max(...known));
+  return filled(t.overTime.inWords, { title, last: format(last), most });
 }
 
 function optionsOf(
@@ -151,16 +154,13 @@ function optionsOf(
   };
 }
 
-const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
-const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
-
 /** The date where a day begins. */
 function timeLabel(times: readonly number[]): (seconds: number, index: number) => string {
   return (seconds, index) => {
     const date = new Date(seconds * 1_000);
     const before = times[index - 1];
     const isNewDay = before !== undefined && new Date(before * 1_000).getDate() !== date.getDate();
-    return isNewDay ? day.format(date) : clock.format(date);
+    return isNewDay ? shortDay(date) : shortClockTime(date);
   };
 }
 

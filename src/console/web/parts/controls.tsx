@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { filled, t } from '../texts/texts.ts';
 import { Glyph } from './glyph.tsx';
 
 const typingPauseMs = 250;
@@ -90,17 +91,17 @@ export function Copy({
       <button
         type="button"
         class="plain copy"
-        aria-label={`Copy ${what}`}
+        aria-label={filled(t.copyWhat, { what })}
         onClick={() => {
           void navigator.clipboard.writeText(text).then(() => {
             setCopied(text);
           });
         }}
       >
-        {isCopied ? 'Copied' : 'Copy'}
+        {isCopied ? t.copied : t.copy}
       </button>
       <span class="unseen" role="status">
-        {isCopied ? 'Copied' : ''}
+        {isCopied ? t.copied : ''}
       </span>
     </>
   );

@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { printable, printableLines } from '../../../printable.ts';
 import { absolute, clockText, duration, relative } from '../format.ts';
 import { useNowMs } from '../polled.ts';
+import { t } from '../texts/texts.ts';
 
 /**
  * Text that a producer, an endpoint or another team wrote. Marks that are not seen or turn the direction of
@@ -103,7 +104,7 @@ export function None(): JSX.Element {
   return (
     <span class="none">
       <span aria-hidden="true">–</span>
-      <span class="unseen">none</span>
+      <span class="unseen">{t.none}</span>
     </span>
   );
 }

@@ -1,10 +1,9 @@
 import type { ComponentChildren, JSX } from 'preact';
-import type { Freshness } from '../../api/answers/deployment.ts';
 import type { Problem } from '../api.ts';
 import { clockTime } from '../format.ts';
 import { linkId } from '../navigation.ts';
-import { usePolled, type Polled } from '../polled.ts';
-import { Clock } from './data.tsx';
+import type { Polled } from '../polled.ts';
+import { filled, t } from '../texts/texts.ts';
 import { Glyph } from './glyph.tsx';
 
 /** There is nothing yet, and when there would be something. */
@@ -33,7 +32,7 @@ export function ProblemNote({ problem }: { readonly problem: Problem }): JSX.Ele
           <>
             {' '}
             <a href={`/login?next=${encodeURIComponent(location.pathname + location.search)}`}>
-              Log in
+              {t.logIn}
             </a>
           </>
         ) : null}
@@ -57,7 +56,7 @@ export function Shown<Answer>({
   if (answer === undefined)
     return problem === undefined ? (
       <p class="loading" role="status">
-        Loading…
+        {t.loading}
       </p>
     ) : (
       <ProblemNote problem={problem} />
@@ -67,38 +66,12 @@ export function Shown<Answer>({
       {problem === undefined ? null : (
         <>
           <ProblemNote problem={problem} />
-          <p class="quiet">What you see is from {clockTime(atMs)}.</p>
+          <p class="quiet">{filled(t.shownFrom, { time: clockTime(atMs) })}</p>
         </>
       )}
       <div class={isOld ? 'shown shown-old' : 'shown'} aria-busy={isOld}>
         {children(answer)}
       </div>
     </>
-  );
-}
-
-const checkMs = 2_000;
-
-/** Above each screen: why what it shows may not be true, and what to do. */
-export function Concerns(): JSX.Element {
-  const { answer } = usePolled<Freshness>('/freshness', checkMs);
-  return (
-    <div role="status">
-      {(answer?.concerns ?? []).map(({ kind, since, text, advice }) => (
-        <div class="note note-bad" key={kind}>
-          <Glyph shape="cross" />
-          <p>
-            <strong>{text}</strong>
-            {since === undefined ? null : (
-              <>
-                {' '}
-                This is since <Clock at={since} />.
-              </>
-            )}{' '}
-            {advice}
-          </p>
-        </div>
-      ))}
-    </div>
   );
 }

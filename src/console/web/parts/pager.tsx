@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { cursorsHere, turnTo, usePlace } from '../navigation.ts';
+import { filled, t } from '../texts/texts.ts';
 
 export interface Paging {
   readonly cursor: string | undefined;
@@ -60,10 +61,10 @@ export function Pager({
   return (
     <nav class="pager" aria-label={label}>
       <span class="quiet" aria-live="polite">
-        {position ?? `Page ${paging.page + 1}`}
+        {position ?? filled(t.page, { n: paging.page + 1 })}
       </span>
       <button type="button" onClick={paging.back} disabled={paging.page === 0}>
-        Previous
+        {t.previous}
       </button>
       <button
         type="button"
@@ -72,7 +73,7 @@ export function Pager({
           if (next !== undefined) paging.forward(next);
         }}
       >
-        Next
+        {t.next}
       </button>
     </nav>
   );

@@ -1,21 +1,19 @@
 import type { JSX } from 'preact';
 import { destinationHealths } from '../../../event/destination-health.ts';
-import type { DestinationList, DestinationRow, Overview } from '../../api/answers/destinations.ts';
+import type { DestinationList, Overview } from '../../api/answers/destinations.ts';
 import { orders, type Order } from '../../api/choices.ts';
 import { given, withQuery } from '../api.ts';
-import { count, counted, milliseconds, percent, rate, short } from '../format.ts';
-import { setQuery, urlOf, type Place } from '../navigation.ts';
-import { Answer } from '../parts/answer.tsx';
-import { Age, Data, Id, None, Time } from '../parts/data.tsx';
+import { count, counted } from '../format.ts';
+import { setQuery, type Place } from '../navigation.ts';
 import { Glyph } from '../parts/glyph.tsx';
 import { Nothing, Shown } from '../parts/notes.tsx';
 import { PageHead } from '../parts/page.tsx';
 import { Pager, usePaging } from '../parts/pager.tsx';
 import { SearchField } from '../parts/controls.tsx';
-import { lookOf, StateBadge } from '../parts/state.tsx';
-import { Table, type Column } from '../parts/table.tsx';
-import { Trend } from '../parts/bars.tsx';
+import { lookOf } from '../parts/state.tsx';
+import { Table } from '../parts/table.tsx';
 import { usePolled } from '../polled.ts';
+import { destinationColumns } from './destination-columns.tsx';
 
 const rowsAPage = 50;
 
@@ -88,7 +86,7 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
             <>
               <Table
                 caption={`Destinations, ${captions[order]}`}
-                columns={columns}
+                columns={destinationColumns('Destination', 'Dead letters')}
                 rows={items}
                 keyOf={({ id }) => id}
                 classOf={(row) => `linked ${lookOf(row.state).tone}`}
@@ -205,118 +203,6 @@ function StateFilter({
       })}
     </div>
   );
-}
-
-const columns: readonly Column<DestinationRow>[] = [
-  {
-    title: 'Destination',
-    kind: 'name',
-    cell: ({ id, name }) => (
-      <>
-        <a class="row-link" href={urlOf.destination(id)}>
-          <Data text={name} />
-        </a>
-        <span class="under">
-          <Id text={id} />
-        </span>
-      </>
-    ),
-  },
-  {
-    title: 'State',
-    kind: 'lead',
-    cell: ({ state, byOtherUrl, since, until, asOf }) => (
-      <>
-        <StateBadge state={state} />
-        {byOtherUrl === true ? <span class="under">another URL gets its events</span> : null}
-        {state !== 'unknown' || asOf === undefined ? null : (
-          <span class="under">
-            last heard <Time at={asOf} />
-          </span>
-        )}
-        {since === undefined ? null : (
-          <span class="under">
-            for <Age since={since} />
-          </span>
-        )}
-        {since !== undefined || until === undefined ? null : (
-          <span class="under">
-            until <Time at={until} />
-          </span>
-        )}
-      </>
-    ),
-  },
-  {
-    title: 'Last answer',
-    kind: 'wide',
-    cell: ({ lastAnswer }) =>
-      lastAnswer === undefined ? <None /> : <Answer answer={lastAnswer} />,
-  },
-  {
-    title: 'Last hour',
-    kind: 'trend-cell',
-    cell: ({ lastHour }) => (
-      <span class="last-hour">
-        <Trend lastHour={lastHour} />
-        <span class={`share ${shareTone(lastHour.successRate)}`}>
-          {lastHour.successRate === undefined ? (
-            <span class="quiet">none</span>
-          ) : (
-            percent(lastHour.successRate)
-          )}
-        </span>
-      </span>
-    ),
-  },
-  {
-    title: 'Per minute',
-    kind: 'number',
-    cell: ({ perMinute, p99Ms }) => (
-      <>
-        {rate(perMinute.delivered)}
-        {p99Ms === undefined ? null : <span class="under">p99 {milliseconds(p99Ms)}</span>}
-      </>
-    ),
-  },
-  {
-    title: 'Waiting',
-    kind: 'number',
-    cell: ({ waiting, kept = 0, oldest }) =>
-      kept > 0 ? (
-        <>
-          {short(kept + waiting)}
-          <span class="under">kept</span>
-        </>
-      ) : waiting === 0 ? (
-        <span class="quiet">0</span>
-      ) : (
-        <>
-          {short(waiting)}
-          {oldest === undefined ? null : (
-            <span class="under">
-              oldest <Age since={oldest} />
-            </span>
-          )}
-        </>
-      ),
-  },
-  {
-    title: 'Next attempt',
-    kind: 'number',
-    cell: ({ nextTry }) => (nextTry === undefined ? <None /> : <Time at={nextTry} />),
-  },
-  {
-    title: 'Dead letters, 24\u00a0h',
-    kind: 'number',
-    cell: ({ deadLetters }) =>
-      deadLetters === 0 ? <span class="quiet">0</span> : short(deadLetters),
-  },
-];
-
-function shareTone(share: number | undefined): string {
-  if (share === undefined || share >= 0.99) return '';
-  return share < 0.9 ? 'bad-text' : 'warn-text';
 }
 
 function NoRows({

@@ -1,5 +1,4 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import type { DestinationStory, Story } from '../../api/answers/events.ts';
 import { inOwnZone, zone } from '../format.ts';
 import { urlOf } from '../navigation.ts';
@@ -8,71 +7,69 @@ import { Clock, Data, Id, Lines, None, Time } from '../parts/data.tsx';
 import type { Shape } from '../parts/glyph.tsx';
 import { Section } from '../parts/page.tsx';
 import { Badge, type Tone } from '../parts/state.tsx';
-import { useSession, useWords } from '../session.ts';
-import { RedriveDialog } from './redrive-dialog.tsx';
+import { useWords } from '../session.ts';
+import { filled, rich, t } from '../texts/texts.ts';
 
 type StoryState = DestinationStory['state'];
 
-const looks: Readonly<Record<StoryState, { word: string; tone: Tone; shape: Shape }>> = {
-  delivered: { word: 'Delivered', tone: 'good', shape: 'check' },
-  waiting: { word: 'Waiting', tone: 'warn', shape: 'wait' },
-  'on-its-way': { word: 'On its way', tone: 'idle', shape: 'right' },
-  paused: { word: 'Kept, paused', tone: 'idle', shape: 'pause' },
-  'dead-letter': { word: 'Dead letter', tone: 'bad', shape: 'letter' },
-  'sent-again': { word: 'Sent again', tone: 'warn', shape: 'again' },
-  dropped: { word: 'Dropped', tone: 'idle', shape: 'off' },
-  done: { word: 'Done', tone: 'good', shape: 'check' },
-  'no-trace': { word: 'No trace', tone: 'bad', shape: 'cross' },
-  unwanted: { word: 'Not wanted', tone: 'idle', shape: 'off' },
+const looks: Readonly<Record<StoryState, { tone: Tone; shape: Shape }>> = {
+  delivered: { tone: 'good', shape: 'check' },
+  waiting: { tone: 'warn', shape: 'wait' },
+  'on-its-way': { tone: 'idle', shape: 'right' },
+  paused: { tone: 'idle', shape: 'pause' },
+  'dead-letter': { tone: 'bad', shape: 'letter' },
+  'sent-again': { tone: 'warn', shape: 'again' },
+  dropped: { tone: 'idle', shape: 'off' },
+  done: { tone: 'good', shape: 'check' },
+  'no-trace': { tone: 'bad', shape: 'cross' },
+  unwanted: { tone: 'idle', shape: 'off' },
 };
 
-const receiptLooks = {
-  routed: { word: 'Routed', tone: 'good', shape: 'check' },
-  unwanted: { word: 'Not wanted', tone: 'idle', shape: 'off' },
-  duplicate: { word: 'Duplicate', tone: 'idle', shape: 'off' },
-  rejected: { word: 'Rejected', tone: 'bad', shape: 'cross' },
-  unreadable: { word: 'Unreadable', tone: 'bad', shape: 'lock' },
-  'not-routed-yet': { word: 'Not routed yet', tone: 'warn', shape: 'wait' },
-} as const;
+/** What only staff sees of an event, and does with it. */
+export interface StaffParts {
+  readonly received?: ((story: Story) => JSX.Element) | undefined;
+  readonly sendAgain?: ((destination: string, of: Story) => JSX.Element) | undefined;
+}
 
 export function EventStory({
   story,
-  onSentAgain,
+  received,
+  sendAgain,
 }: {
   readonly story: Story;
-  readonly onSentAgain: () => void;
-}): JSX.Element {
-  const { messageId, user, source, type, event, received, destinations } = story;
-  const { role } = useSession();
+} & StaffParts): JSX.Element {
+  const { messageId, user, source, type, event, destinations } = story;
   const wanting = destinations.filter(({ state }) => state !== 'unwanted');
   const others = destinations.filter(({ state }) => state === 'unwanted');
   return (
     <>
       <dl class="facts panel">
-        <Fact name="Message id" text={messageId} />
-        <Fact name="User" text={user} />
-        <Fact name="Source" text={source} />
-        <Fact name="Type" text={type} />
-        {event === null ? null : <Fact name="Event" text={event} />}
+        <Fact name={t.story.message} text={messageId} />
+        <Fact name={t.story.user} text={user} />
+        <Fact name={t.story.source} text={source} />
+        <Fact name={t.story.type} text={type} />
+        {event === null ? null : <Fact name={t.story.event} text={event} />}
       </dl>
-      <p class="quiet">All times are those of your time zone, {zone}.</p>
-      {role === 'customer' ? null : <Received received={received} />}
-      <Section title={wanting.length === 1 ? 'One destination' : `${wanting.length} destinations`}>
+      <p class="quiet">{filled(t.story.zone, { zone })}</p>
+      {received?.(story)}
+      <Section
+        title={wanting.length === 1 ? t.story.one : filled(t.story.many, { n: wanting.length })}
+      >
         <div class="stories">
           {wanting.map((each) => (
             <OneDestination
               key={`${each.destination} ${each.uid ?? ''}`}
               story={each}
               of={story}
-              onSentAgain={onSentAgain}
+              sendAgain={sendAgain}
             />
           ))}
-          {wanting.length === 0 ? <p class="quiet">No destination got it or gets it.</p> : null}
+          {wanting.length === 0 ? <p class="quiet">{t.story.nobody}</p> : null}
         </div>
       </Section>
       {others.length === 0 ? null : (
         <details class="not-wanted">
-          <summary>Destinations that do not want it ({others.length})</summary>
+          <summary>{filled(t.story.unwanted, { n: others.length })}</summary>
           <ul>
             {others.slice(0, shownUnwanted).map(({ destination, detail }) => (
               <li key={destination}>
@@ -81,7 +78,7 @@ export function EventStory({
             ))}
           </ul>
           {others.length > shownUnwanted ? (
-            <p class="quiet">And {others.length - shownUnwanted} more.</p>
+            <p class="quiet">{filled(t.story.more, { n: others.length - shownUnwanted })}</p>
           ) : null}
         </details>
       )}
@@ -91,34 +88,6 @@ export function EventStory({
 
 /** A source may have thousands of destinations that want other calls. */
 const shownUnwanted = 100;
-
-/** Not for customers, to whom the API tells nothing of the ingest topics. */
-function Received({ received }: Pick<Story, 'received'>): JSX.Element {
-  return (
-    <Section title="Received">
-      <ol class="timeline panel">
-        {received.map(({ at, outcome, topic, place, detail }) => (
-          <li key={`${topic} ${place}`} class={receiptLooks[outcome].tone}>
-            <span class="timeline-at">
-              <Clock at={at} />
-            </span>
-            <span>
-              <Badge {...receiptLooks[outcome]} /> <Data text={inOwnZone(detail)} />
-              <span class="under">
-                <Id text={`${topic} ${place}`} />
-              </span>
-            </span>
-          </li>
-        ))}
-        {received.length === 0 ? (
-          <li class="idle">
-            <span class="quiet">Its record in the ingest topics is not kept any more.</span>
-          </li>
-        ) : null}
-      </ol>
-    </Section>
-  );
-}
 
 function Fact({
   name,
@@ -146,14 +115,13 @@ function Fact({
 function OneDestination({
   story,
   of,
-  onSentAgain,
+  sendAgain,
 }: {
   readonly story: DestinationStory;
   readonly of: Story;
-  readonly onSentAgain: () => void;
+  readonly sendAgain: StaffParts['sendAgain'];
 }): JSX.Element {
   const { destination, state, at, detail, until, deadline, place, happened } = story;
-  const { role } = useSession();
   const { letter } = useWords();
   const copy = of.copies?.find((each) => each.destination === destination);
   return (
@@ -162,7 +130,7 @@ function OneDestination({
         <a href={urlOf.destination(destination)}>
           <Id text={destination} />
         </a>
-        <Badge {...looks[state]} {...(state === 'dead-letter' ? { word: letter } : {})} />
+        <Badge {...looks[state]} word={state === 'dead-letter' ? letter : t.story.states[state]} />
         {at === null ? null : (
           <span class="quiet story-at">
             <Time at={at} />
@@ -174,16 +142,8 @@ function OneDestination({
       </p>
       {until === null && deadline === null ? null : (
         <p class="quiet">
-          {until === null ? null : (
-            <>
-              Tried again <Time at={until} />.{' '}
-            </>
-          )}
-          {deadline === null ? null : (
-            <>
-              Given up <Time at={deadline} />.
-            </>
-          )}
+          {until === null ? null : rich(t.story.triedAgain, { time: <Time at={until} /> })}{' '}
+          {deadline === null ? null : rich(t.story.givenUp, { time: <Time at={deadline} /> })}
         </p>
       )}
       {happened.length === 0 ? null : (
@@ -199,55 +159,17 @@ function OneDestination({
         </ol>
       )}
       {place === null ? null : (
-        <p class="quiet">
-          It lies at <Id text={place} />.
-        </p>
+        <p class="quiet">{rich(t.story.place, { place: <Id text={place} /> })}</p>
       )}
-      {state !== 'dead-letter' || role !== 'operator' ? null : (
-        <SendAgain destination={destination} of={of} onSentAgain={onSentAgain} />
-      )}
+      {state === 'dead-letter' ? sendAgain?.(destination, of) : null}
       {copy === undefined ? null : (
         <details>
-          <summary>Headers and body, as they are sent</summary>
+          <summary>{t.story.body}</summary>
           <Lines value={headerLines(copy.headers)} />
           <Lines value={copy.body} />
         </details>
       )}
     </article>
-  );
-}
-
-function SendAgain({
-  destination,
-  of: { messageId: message, user },
-  onSentAgain,
-}: {
-  readonly destination: string;
-  readonly of: Story;
-  readonly onSentAgain: () => void;
-}): JSX.Element {
-  const [isSending, setSending] = useState(false);
-  return (
-    <p>
-      <button
-        type="button"
-        onClick={() => {
-          setSending(true);
-        }}
-      >
-        Send again…
-      </button>
-      {isSending ? (
-        <RedriveDialog
-          destination={destination}
-          event={user === null ? { message } : { message, user }}
-          onClose={() => {
-            setSending(false);
-            onSentAgain();
-          }}
-        />
-      ) : null}
-    </p>
   );
 }
 

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import type { FoundEvent, Story } from '../../api/answers/events.ts';
+import type { FoundEvent as EventRow } from '../../api/answers/events.ts';
 import type { Page } from '../../api/answers/shapes.ts';
 import { outcomes, type EventOutcome } from '../../api/choices.ts';
 import { given, withQuery } from '../api.ts';
@@ -15,10 +15,13 @@ import { Pager, usePaging } from '../parts/pager.tsx';
 import { Badge, type Tone } from '../parts/state.tsx';
 import { Table, type Column } from '../parts/table.tsx';
 import { usePolled } from '../polled.ts';
-import { EventStory } from './event-story.tsx';
+import { useSession } from '../session.ts';
+import { partsFor } from './event-for-staff.tsx';
+import { FoundEvent } from './found-event.tsx';
 
 /** An event is found by its message id; by its user, there is a list to choose from. */
 export function EventPage({ place }: { readonly place: Place }): JSX.Element {
+  const { role } = useSession();
   const message = place.query.get('message') ?? '';
   const user = place.query.get('user') ?? '';
   return (
@@ -29,7 +32,7 @@ export function EventPage({ place }: { readonly place: Place }): JSX.Element {
       />
       <Search key={`${message} ${user}`} message={message} user={user} />
       {message !== '' ? (
-        <Found message={message} user={user} />
+        <FoundEvent message={message} user={user} parts={(reload) => partsFor(role, reload)} />
       ) : user !== '' ? (
         <OfUser key={user} user={user} place={place} />
       ) : (
@@ -37,29 +40,6 @@ export function EventPage({ place }: { readonly place: Place }): JSX.Element {
           With the message id and the user, the search looks in one partition only and is fastest.
         </Nothing>
       )}
-    </>
-  );
-}
-
-/** For a customer whose link shows bodies: one event at their destination, without a search, which is for staff. */
-export function CustomerEventPage({
-  destination,
-  message,
-  user,
-}: {
-  readonly destination: string;
-  readonly message: string;
-  readonly user: string;
-}): JSX.Element {
-  return (
-    <>
-      <p class="crumb">
-        <a href={urlOf.home}>
-          <Id text={destination} />
-        </a>
-      </p>
-      <PageHead title="Event" />
-      <Found message={message} user={user} />
     </>
   );
 }
@@ -115,33 +95,6 @@ function Search({
   );
 }
 
-/** For each story the console reads Kafka, for a second or more. */
-const storyMs = 60_000;
-
-function Found({
-  message,
-  user,
-}: {
-  readonly message: string;
-  readonly user: string;
-}): JSX.Element {
-  const story = usePolled<Story>(withQuery('/events', { message, user: given(user) }), storyMs);
-  return (
-    <Shown of={story}>
-      {(answer) => (
-        <>
-          <EventStory story={answer} onSentAgain={story.reload} />
-          <p class="look-again">
-            <button type="button" onClick={story.reload}>
-              Look again
-            </button>
-          </p>
-        </>
-      )}
-    </Shown>
-  );
-}
-
 const spans = [
   ['', 'Three days', 3 * 86_400_000],
   ['24h', '24 hours', 86_400_000],
@@ -158,7 +111,7 @@ function OfUser({ user, place }: { readonly user: string; readonly place: Place 
   const filters = { outcome, destination: given(destination) };
   const question = withQuery('/events/search', { user, span, ...filters });
   const paging = usePaging(question);
-  const events = usePolled<Page<FoundEvent>>(
+  const events = usePolled<Page<EventRow>>(
     withQuery('/events/search', {
       user,
       since: span === '' ? undefined : since,
@@ -228,7 +181,7 @@ function OfUser({ user, place }: { readonly user: string; readonly place: Place 
   );
 }
 
-const columns: readonly Column<FoundEvent>[] = [
+const columns: readonly Column<EventRow>[] = [
   {
     title: 'Message id',
     kind: 'name',

@@ -1,96 +1,10 @@
-import type { JSX } from 'preact';
-import type { DeadLetter, RejectedCall, SentAgain } from '../../api/answers/events.ts';
+import type { DeadLetter, RejectedCall } from '../../api/answers/events.ts';
+import { rejectReasons } from '../../../event/rejection.ts';
 import { counted } from '../format.ts';
-import { urlOf } from '../navigation.ts';
-import { inOneLine } from '../parts/answer.tsx';
 import { Data, Id, Lines, None, Time } from '../parts/data.tsx';
 import type { Column } from '../parts/table.tsx';
-import { customersMeaning, deadLetterMeaning, rejectMeaning } from './reasons.ts';
-
-export function letterColumns({
-  isLinked,
-  hasDestination,
-  isForCustomer,
-}: {
-  readonly isLinked: boolean;
-  readonly hasDestination: boolean;
-  /** A customer is shown neither places nor codes. */
-  readonly isForCustomer: boolean;
-}): readonly Column<DeadLetter>[] {
-  const destination: Column<DeadLetter> = {
-    title: 'Destination',
-    cell: (letter) => (
-      <a href={urlOf.destination(letter.destination)}>
-        <Id text={letter.destination} />
-      </a>
-    ),
-  };
-  const place: Column<DeadLetter> = {
-    title: 'Place',
-    cell: (letter) => <Id text={letter.place} />,
-  };
-  return [
-    { title: 'Given up', kind: 'name', cell: ({ at }) => <Time at={at} /> },
-    ...(hasDestination ? [destination] : []),
-    {
-      title: 'Reason',
-      kind: 'wide',
-      cell: ({ reason, detail, answer, redrivenAt, sentAgain }) => (
-        <>
-          <strong title={isForCustomer ? undefined : deadLetterMeaning(reason)}>
-            <Data text={isForCustomer ? customersMeaning(reason) : reason} />
-          </strong>
-          <span class="said">
-            <bdi>{inOneLine(detail)}</bdi>
-            {answer === undefined || answer === '' || detail.includes(answer) ? null : (
-              <>
-                {' '}
-                <q>
-                  <bdi>{inOneLine(answer)}</bdi>
-                </q>
-              </>
-            )}
-          </span>
-          {redrivenAt === undefined ? null : (
-            <span class="under">
-              it had been sent again <Time at={redrivenAt} />
-            </span>
-          )}
-          <SentAgainNote again={sentAgain} />
-        </>
-      ),
-    },
-    {
-      title: 'Event',
-      cell: ({ messageId, user, type }) =>
-        messageId === undefined ? (
-          <None />
-        ) : (
-          <>
-            {isLinked ? (
-              <a href={urlOf.event(messageId, user)}>
-                <Id text={messageId} />
-              </a>
-            ) : (
-              <Id text={messageId} />
-            )}
-            {type === undefined ? null : (
-              <span class="under">
-                <Data text={type} />
-              </span>
-            )}
-          </>
-        ),
-    },
-    { title: 'User', cell: ({ user }) => <Id text={user} /> },
-    {
-      title: 'Attempts',
-      kind: 'number',
-      cell: ({ attempts }) => attempts ?? <None />,
-    },
-    ...(isForCustomer ? [] : [place]),
-  ];
-}
+import { letterColumns, SentAgainNote } from './letter-columns.tsx';
+import { deadLetterMeaning } from './reasons.ts';
 
 const callColumns: readonly Column<RejectedCall>[] = [
   { title: 'When', kind: 'name', cell: ({ at }) => <Time at={at} /> },
@@ -124,26 +38,6 @@ const callColumns: readonly Column<RejectedCall>[] = [
     cell: ({ origin }) => <Id text={`${origin.topic} ${origin.partition}:${origin.offset}`} />,
   },
 ];
-
-const becameTexts: Readonly<Record<NonNullable<SentAgain['became']>, string>> = {
-  delivered: 'delivered',
-  'dead-letter': 'given up again',
-  dropped: 'not sent: its user was deleted',
-  waiting: 'not delivered yet',
-  unknown: 'what became of it is not known',
-};
-
-/** Says that a letter was sent again, and how that ended. */
-function SentAgainNote({ again }: { readonly again: SentAgain | undefined }): JSX.Element | null {
-  if (again === undefined) return null;
-  const { at, became } = again;
-  return (
-    <span class="under">
-      sent again <Time at={at} />
-      {became === undefined ? null : `: ${becameTexts[became]}`}
-    </span>
-  );
-}
 
 /** The differences between dead letters and rejected calls on their screen. */
 export interface LetterKind<Letter> {
@@ -194,3 +88,9 @@ export const rejectedCalls: LetterKind<RejectedCall> = {
   meaning: rejectMeaning,
   columns: callColumns,
 };
+
+function rejectMeaning(reason: string): string {
+  const known: Readonly<Record<string, string>> = rejectReasons;
+  const meaning = Object.hasOwn(known, reason) ? (known[reason] ?? '') : '';
+  return meaning === '' ? '' : `${meaning.slice(0, 1).toUpperCase()}${meaning.slice(1)}.`;
+}

@@ -6,6 +6,7 @@ import { Copy, Dialog } from '../../parts/controls.tsx';
 import { Data, Id, Lines } from '../../parts/data.tsx';
 import { OutcomeBadge } from '../../parts/state.tsx';
 import { useSession } from '../../session.ts';
+import { filled, t } from '../../texts/texts.ts';
 
 export type AttemptEnded = AttemptRow & { readonly kind: 'attempt' };
 
@@ -39,28 +40,30 @@ export function AttemptDialog({
     </button>
   );
   return (
-    <Dialog title={`Attempt ${attempt.attempt}`} onClose={onClose}>
+    <Dialog title={filled(t.attempts.one, { n: attempt.attempt })} onClose={onClose}>
       <p>
         <OutcomeBadge outcome={outcome} /> {inWords(status, detail)}
       </p>
       <dl class="facts">
-        <Pair title="Ended">{absolute(at)}</Pair>
-        <Pair title="Took">{milliseconds(tookMs)}</Pair>
-        <Pair title="URL" copy={url}>
+        <Pair title={t.attempts.ended}>{absolute(at)}</Pair>
+        <Pair title={t.attempts.took}>{milliseconds(tookMs)}</Pair>
+        <Pair title={t.attempts.url} copy={url}>
           <Id text={url} />
         </Pair>
-        <Pair title="Event" copy={messageId}>
+        <Pair title={t.attempts.event} copy={messageId}>
           <Id text={messageId} />
         </Pair>
-        <Pair title="User" copy={user}>
+        <Pair title={t.attempts.user} copy={user}>
           <Id text={user} />
         </Pair>
-        {redrivenAt === undefined ? null : <Pair title="Sent again">{absolute(redrivenAt)}</Pair>}
+        {redrivenAt === undefined ? null : (
+          <Pair title={t.attempts.sentAgain}>{absolute(redrivenAt)}</Pair>
+        )}
         {retryAfterMs === undefined ? null : (
           <Pair title="Retry-After">{milliseconds(retryAfterMs)}</Pair>
         )}
         {status === undefined || outcome === 'delivered' || role === 'customer' ? null : (
-          <Pair title="Rule">{rule ?? 'default'}</Pair>
+          <Pair title={t.attempts.rule}>{rule ?? 'default'}</Pair>
         )}
         {Object.entries(headers).map(([name, value]) => (
           <Pair key={name} title={name} copy={value}>
@@ -68,29 +71,27 @@ export function AttemptDialog({
           </Pair>
         ))}
         {cause === undefined ? null : (
-          <Pair title="Cause">
+          <Pair title={t.attempts.cause}>
             <Data text={cause} />
           </Pair>
         )}
       </dl>
       {answer === undefined || answer === '' ? (
-        <p class="quiet">No body of an answer is kept.</p>
+        <p class="quiet">{t.attempts.noBody}</p>
       ) : (
         <>
           <p>
-            {isAnswerCut === true
-              ? 'How the answer begins; the rest is not kept'
-              : 'The whole answer'}{' '}
-            <Copy text={answer} what="the answer" />
+            {isAnswerCut === true ? t.attempts.cutBody : t.attempts.wholeBody}{' '}
+            <Copy text={answer} what={t.attempts.theAnswer} />
           </p>
           <Lines value={answer} />
         </>
       )}
       <div class="dialog-actions">
-        {move('Newer', newer)}
-        {move('Older', older)}
+        {move(t.attempts.newer, newer)}
+        {move(t.attempts.older, older)}
         <button type="button" onClick={onClose}>
-          Close
+          {t.close}
         </button>
       </div>
     </Dialog>

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { AttemptRow } from '../../../api/answers/destinations.ts';
 import type { Page } from '../../../api/answers/shapes.ts';
 import { given, withQuery } from '../../api.ts';
-import { count, milliseconds } from '../../format.ts';
+import { milliseconds } from '../../format.ts';
 import { setQuery, urlOf, usePlace } from '../../navigation.ts';
 import { inOneLine, inWords } from '../../parts/answer.tsx';
 import { Data, Id, None, Time } from '../../parts/data.tsx';
@@ -17,6 +17,7 @@ import { usePolled } from '../../polled.ts';
 import { AttemptDialog, type AttemptEnded } from './attempt-dialog.tsx';
 import { folded, type FoldedRow } from './folded.ts';
 import { mayOpenEvents, useSession, useWords } from '../../session.ts';
+import { filled, plural, rich, t } from '../../texts/texts.ts';
 import { customersMeaning } from '../reasons.ts';
 import { printable } from '../../../../printable.ts';
 
@@ -56,7 +57,7 @@ export function Attempts({
   const isFiltered = isFailedOnly || url !== '' || message !== '' || user !== '';
   return (
     <Section
-      title="Attempts"
+      title={t.attempts.title}
       aside={
         <label class="check">
           <input
@@ -66,21 +67,21 @@ export function Attempts({
               setLive(event.currentTarget.checked);
             }}
           />
-          Live
+          {t.attempts.live}
           <span class={isLive && isFirst ? 'pulse on' : 'pulse'} aria-hidden="true" />
         </label>
       }
     >
       <div class="tools">
         <SearchField
-          label="Message id"
+          label={t.attempts.message}
           value={message}
           onSearch={(text) => {
             setQuery({ message: text });
           }}
         />
         <SearchField
-          label="User"
+          label={t.attempts.user}
           value={user}
           onSearch={(text) => {
             setQuery({ user: text });
@@ -88,14 +89,14 @@ export function Attempts({
         />
         {urls.length < 2 ? null : (
           <label>
-            <span class="unseen">URL</span>
+            <span class="unseen">{t.attempts.url}</span>
             <select
               value={url}
               onChange={(event) => {
                 setQuery({ url: event.currentTarget.value });
               }}
             >
-              <option value="">All URLs</option>
+              <option value="">{t.attempts.allUrls}</option>
               {urls.map((each) => (
                 <option key={each} value={each}>
                   {printable(each)}
@@ -112,21 +113,19 @@ export function Attempts({
               setQuery({ failed: event.currentTarget.checked ? 'true' : undefined });
             }}
           />
-          Failures only
+          {t.attempts.failedOnly}
         </label>
       </div>
       <Shown of={attempts}>
         {({ items, next }) =>
           items.length === 0 ? (
-            <Nothing title={isFiltered ? 'No attempt matches.' : 'No attempts yet.'}>
-              {isFiltered
-                ? 'Attempts are kept for three days.'
-                : 'The first one appears here within seconds.'}
+            <Nothing title={isFiltered ? t.attempts.noMatch : t.attempts.none}>
+              {isFiltered ? t.attempts.keptFor : t.attempts.soon}
             </Nothing>
           ) : (
             <>
               <Table
-                caption="Attempts, the newest first"
+                caption={t.attempts.caption}
                 columns={columnsOf(isLinked, setOpened)}
                 rows={folded(items)}
                 keyOf={({ key }) => key}
@@ -142,7 +141,7 @@ export function Attempts({
                   }}
                 />
               )}
-              <Pager paging={paging} next={next} label="Pages of attempts" />
+              <Pager paging={paging} next={next} label={t.attempts.pages} />
             </>
           )
         }
@@ -166,23 +165,23 @@ const columnsOf = (
   isLinked: boolean,
   onOpen: (attempt: AttemptEnded) => void,
 ): readonly Column<FoldedRow>[] => [
-  { title: 'When', kind: 'name', cell: ({ line }) => <Time at={line.at} /> },
-  { title: 'What', cell: ({ line }) => <What line={line} onOpen={onOpen} /> },
+  { title: t.attempts.when, kind: 'name', cell: ({ line }) => <Time at={line.at} /> },
+  { title: t.attempts.what, cell: ({ line }) => <What line={line} onOpen={onOpen} /> },
   {
-    title: 'Answer',
+    title: t.attempts.answer,
     kind: 'wide',
     cell: ({ line }) => <Said line={line} />,
   },
   {
-    title: 'Event',
+    title: t.attempts.event,
     cell: ({ line, lines }) => {
-      if (lines > 1) return `put off ${count(lines)} times`;
-      if (line.kind === 'bundle-deferred') return `${count(line.events)} events`;
-      const { messageId, user, type } = line;
+      if (lines > 1) return plural(lines, t.attempts.putOffTimes);
+      if (line.kind === 'bundle-deferred') return plural(line.events, t.events);
+      const { messageId, user, type, destination } = line;
       return (
         <>
           {isLinked ? (
-            <a href={urlOf.event(messageId, user)}>
+            <a href={urlOf.event(messageId, user, destination)}>
               <Id text={messageId} />
             </a>
           ) : (
@@ -196,12 +195,12 @@ const columnsOf = (
     },
   },
   {
-    title: 'User',
+    title: t.attempts.user,
     cell: ({ line, lines }) =>
       lines > 1 || line.kind === 'bundle-deferred' ? <None /> : <Id text={line.user} />,
   },
   {
-    title: 'Took',
+    title: t.attempts.took,
     kind: 'number',
     cell: ({ line }) => (line.kind === 'attempt' ? milliseconds(line.tookMs) : <None />),
   },
@@ -228,29 +227,24 @@ function What({
                 onOpen(line);
               }}
             >
-              attempt {line.attempt}
+              {filled(t.attempts.attempt, { n: line.attempt })}
             </button>
           </span>
         </>
       );
     case 'retry':
-      return <Badge tone="warn" shape="again" word="To be retried" />;
+      return <Badge tone="warn" shape="again" word={t.attempts.retry} />;
     case 'deferred':
     case 'bundle-deferred':
-      return <Badge tone="warn" shape="wait" word="Put off" />;
+      return <Badge tone="warn" shape="wait" word={t.attempts.putOff} />;
     case 'kept':
-      return <Badge tone="idle" shape="pause" word="Kept" />;
+      return <Badge tone="idle" shape="pause" word={t.attempts.kept} />;
     case 'dropped':
-      return <Badge tone="idle" shape="off" word="Dropped" />;
+      return <Badge tone="idle" shape="off" word={t.attempts.dropped} />;
     case 'dead-letter':
       return <Badge tone="bad" shape="letter" word={letter} />;
   }
 }
-
-const inLine = {
-  stays: '; later events of the user wait behind it',
-  left: '; later events of the user go on without it',
-} as const;
 
 function Said({ line }: { readonly line: AttemptRow }): JSX.Element {
   const isForCustomer = useSession().role === 'customer';
@@ -276,29 +270,27 @@ function Said({ line }: { readonly line: AttemptRow }): JSX.Element {
       );
     case 'retry':
       return line.until === undefined ? (
-        <>{isForCustomer ? 'later' : 'in its own topic'}</>
+        <>{isForCustomer ? t.attempts.later : t.attempts.inTopic}</>
       ) : (
         <>
-          again <Time at={line.until} />
-          {line.line === undefined ? null : inLine[line.line]}
+          {rich(t.attempts.again, { time: <Time at={line.until} /> })}
+          {line.line === undefined ? null : t.attempts.inLine[line.line]}
         </>
       );
     case 'deferred':
     case 'bundle-deferred':
       return (
         <>
-          <Data text={line.cause ?? 'not tried'} />
-          {line.until === undefined ? null : (
-            <>
-              , again <Time at={line.until} />
-            </>
-          )}
+          <Data text={line.cause ?? t.attempts.notTried} />
+          {line.until === undefined
+            ? null
+            : rich(t.attempts.andAgain, { time: <Time at={line.until} /> })}
         </>
       );
     case 'kept':
-      return <>The destination is paused.</>;
+      return <>{t.attempts.isPaused}</>;
     case 'dropped':
-      return <>The user was deleted.</>;
+      return <>{t.attempts.isDeleted}</>;
     case 'dead-letter':
       return (
         <span class="said">

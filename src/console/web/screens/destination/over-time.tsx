@@ -13,12 +13,9 @@ import { Section } from '../../parts/page.tsx';
 import { Badge } from '../../parts/state.tsx';
 import { usePolled } from '../../polled.ts';
 import { useSession } from '../../session.ts';
+import { filled, rich, t } from '../../texts/texts.ts';
 
-const ranges: readonly (readonly [Range, string])[] = [
-  ['1h', '1 hour'],
-  ['24h', '24 hours'],
-  ['3d', '3 days'],
-];
+const ranges: readonly Range[] = ['1h', '24h', '3d'];
 
 /** Lines for the destination, and a band for each of its URLs. */
 export function OverTime({
@@ -29,15 +26,15 @@ export function OverTime({
   readonly urls: readonly UrlStatus[];
 }): JSX.Element {
   const { query } = usePlace();
-  const [range] = ranges.find(([each]) => each === query.get('range')) ?? ['1h'];
+  const range = ranges.find((each) => each === query.get('range')) ?? '1h';
   const series = usePolled<Series>(`${path}/series?range=${range}`, 10_000);
   return (
     <Section
-      title="Over time"
+      title={t.overTime.title}
       aside={
         <Choice
-          label="Time range"
-          values={ranges}
+          label={t.overTime.range}
+          values={ranges.map((each) => [each, t.overTime[each]] as const)}
           chosen={range}
           onChoose={(value) => {
             setQuery({ range: value === '1h' ? undefined : value });
@@ -49,7 +46,7 @@ export function OverTime({
         {(answer) => (
           <>
             <Charts series={answer} />
-            <h3 class="sub-head">Each URL</h3>
+            <h3 class="sub-head">{t.overTime.eachUrl}</h3>
             <UrlBands series={answer} urls={urls} />
           </>
         )}
@@ -64,12 +61,12 @@ function Charts({ series: { points, stepS } }: { readonly series: Series }): JSX
   return (
     <div class="charts">
       <Chart
-        title="Delivered per minute"
+        title={t.overTime.delivered}
         at={at}
         format={rate}
         lines={[
           {
-            title: 'delivered',
+            title: t.overTime.lines.delivered,
             color: 'good-fill',
             isFilled: true,
             values: points.map(({ delivered }) => perMinute(delivered)),
@@ -77,18 +74,18 @@ function Charts({ series: { points, stepS } }: { readonly series: Series }): JSX
         ]}
       />
       <Chart
-        title="Not delivered per minute"
+        title={t.overTime.notDelivered}
         at={at}
         format={rate}
         lines={[
           {
-            title: 'failed',
+            title: t.overTime.lines.failed,
             color: 'bad-fill',
             isFilled: true,
             values: points.map(({ failed }) => perMinute(failed)),
           },
           {
-            title: 'refused',
+            title: t.overTime.lines.refused,
             color: 'warn-fill',
             isDashed: true,
             values: points.map(({ refused }) => perMinute(refused)),
@@ -96,7 +93,7 @@ function Charts({ series: { points, stepS } }: { readonly series: Series }): JSX
         ]}
       />
       <Chart
-        title="Latency"
+        title={t.overTime.latency}
         at={at}
         format={milliseconds}
         lines={[
@@ -123,8 +120,7 @@ function UrlBands({
   const known = new Map(urls.map((status) => [status.url, status]));
   const banded = new Map(series.urls.map((each) => [each.url, each]));
   const all = [...new Set([...known.keys(), ...banded.keys()])];
-  if (all.length === 0)
-    return <Nothing title="No attempts yet.">A band appears with the first attempt.</Nothing>;
+  if (all.length === 0) return <Nothing title={t.overTime.none}>{t.overTime.noneHint}</Nothing>;
   return (
     <ul class="url-bands panel">
       {all.map((url) => (
@@ -140,17 +136,10 @@ function UrlBands({
   );
 }
 
-const breakers = {
-  closed: { word: 'Breaker closed', tone: 'good', shape: 'check' },
-  open: { word: 'Breaker open', tone: 'bad', shape: 'cross' },
-  'half-open': { word: 'Breaker half open', tone: 'warn', shape: 'again' },
-} as const;
-
-/** For customers, who know nothing of breakers. */
-const sendings = {
-  closed: { word: 'Events are sent', tone: 'good', shape: 'check' },
-  open: { word: 'Too many failures: tried now and then', tone: 'bad', shape: 'cross' },
-  'half-open': { word: 'Tried again now', tone: 'warn', shape: 'again' },
+const breakerLooks = {
+  closed: { tone: 'good', shape: 'check' },
+  open: { tone: 'bad', shape: 'cross' },
+  'half-open': { tone: 'warn', shape: 'again' },
 } as const;
 
 function UrlBand({
@@ -165,21 +154,22 @@ function UrlBand({
   readonly series: Series;
 }): JSX.Element {
   const { role } = useSession();
-  const words = role === 'customer' ? sendings : breakers;
+  // Customers know nothing of breakers.
+  const words = role === 'customer' ? t.overTime.sendings : t.overTime.breakers;
   const breaker = status?.breaker ?? own?.breaker;
   return (
     <li>
       <div class="url-line">
         <Id text={url} />
-        {breaker === undefined ? null : <Badge {...words[breaker]} />}
+        {breaker === undefined ? null : <Badge {...breakerLooks[breaker]} word={words[breaker]} />}
         {status?.failingSince === undefined ? null : (
           <span class="quiet">
-            failing since <Time at={status.failingSince} />
+            {rich(t.overTime.failingSince, { time: <Time at={status.failingSince} /> })}
           </span>
         )}
         {status?.nextProbe === undefined ? null : (
           <span class="quiet">
-            tried again <Time at={status.nextProbe} />
+            {rich(t.overTime.triedAgain, { time: <Time at={status.nextProbe} /> })}
           </span>
         )}
         {status?.uncompressedSince === undefined ? null : (
@@ -219,7 +209,7 @@ function Band({
     <svg
       class="band"
       role="img"
-      aria-label={`${count(delivered)} delivered, ${count(failed)} failed in this time`}
+      aria-label={filled(t.trend.band, { delivered: count(delivered), failed: count(failed) })}
       viewBox={`0 0 ${width} ${height}`}
       preserveAspectRatio="none"
     >
@@ -232,7 +222,11 @@ function Band({
         return (
           <g key={band.from}>
             <title>
-              {`${absolute(band.from)}: ${count(band.delivered)} delivered, ${count(band.failed)} failed`}
+              {filled(t.trend.part, {
+                at: absolute(band.from),
+                delivered: count(band.delivered),
+                failed: count(band.failed),
+              })}
             </title>
             <rect class="trend-good" {...place} y={lost} height={height - lost} />
             <rect class="trend-bad" {...place} y={0} height={lost} />

@@ -1,8 +1,8 @@
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import type { DestinationDetail } from '../../../api/answers/destinations.ts';
 import type { DeadLetter } from '../../../api/answers/events.ts';
 import type { Page } from '../../../api/answers/shapes.ts';
-import { count, counted, milliseconds, percent, rate, short } from '../../format.ts';
+import { count, milliseconds, percent, rate, short } from '../../format.ts';
 import { encoded, urlOf } from '../../navigation.ts';
 import { Answer } from '../../parts/answer.tsx';
 import { Copy } from '../../parts/controls.tsx';
@@ -13,22 +13,31 @@ import { lookOf, StateBadge } from '../../parts/state.tsx';
 import { Table } from '../../parts/table.tsx';
 import { usePolled } from '../../polled.ts';
 import { mayOpenEvents, useSession, useWords } from '../../session.ts';
-import { letterColumns } from '../letter-kinds.tsx';
-import { Actions } from './actions.tsx';
+import { filled, plural, rich, t } from '../../texts/texts.ts';
+import { letterColumns } from '../letter-columns.tsx';
 import { Attempts } from './attempts.tsx';
 import { OverTime } from './over-time.tsx';
 import { Waiting } from './waiting.tsx';
 
 /** One destination: what is wrong, since when, and what can be done. */
-export function DestinationPage({ id }: { readonly id: string }): JSX.Element {
-  const session = useSession();
+export function DestinationPage({
+  id,
+  list,
+  actions,
+}: {
+  readonly id: string;
+  /** The list that it is in; undefined: this destination is all that there is to see. */
+  readonly list: { readonly href: string; readonly title: string } | undefined;
+  /** What this person may do with it. */
+  readonly actions?: (destination: DestinationDetail, reload: () => void) => ComponentChildren;
+}): JSX.Element {
   const path = `/destinations/${encoded(id)}`;
   const detail = usePolled<DestinationDetail>(path);
   return (
     <>
-      {session.role === 'customer' ? null : (
+      {list === undefined ? null : (
         <p class="crumb">
-          <a href="/">Destinations</a>
+          <a href={list.href}>{list.title}</a>
         </p>
       )}
       {detail.answer === undefined ? <PageHead title={id} heading={<Id text={id} />} /> : null}
@@ -45,9 +54,7 @@ export function DestinationPage({ id }: { readonly id: string }): JSX.Element {
               }
               lead={<Situation destination={destination} />}
             >
-              {session.role === 'operator' ? (
-                <Actions destination={destination} onDone={detail.reload} />
-              ) : null}
+              {actions?.(destination, detail.reload)}
             </PageHead>
             {destination.old === undefined ? null : (
               <p class="quiet" role="status">
@@ -60,8 +67,8 @@ export function DestinationPage({ id }: { readonly id: string }): JSX.Element {
             <Attempts path={path} urls={destination.urls.map(({ url }) => url)} />
             <Letters path={path} destination={id} />
             {destination.resource === undefined ? null : (
-              <Section title="Configuration">
-                <p class="quiet section-note">As it is in force. Secrets are masked.</p>
+              <Section title={t.destination.configuration}>
+                <p class="quiet section-note">{t.destination.masked}</p>
                 <Lines value={destination.resource} />
               </Section>
             )}
@@ -77,74 +84,39 @@ function Situation({ destination }: { readonly destination: DestinationDetail })
   const { state, since, until, lastAnswer, nextTry, waiting, oldest, deadline } = destination;
   const { pause, resumedSince, byOtherUrl, kept = 0, asOf, formerSecretUntil } = destination;
   const begin = pause?.since ?? since;
+  const words = t.destination;
+  const at = (time: string): Record<'time', JSX.Element> => ({ time: <Time at={time} /> });
+  const facts: readonly ComponentChildren[] = [
+    byOtherUrl === true && words.otherUrl,
+    kept > 0 && plural(kept, words.kept),
+    state === 'unknown' && asOf !== undefined && rich(words.lastHeard, at(asOf)),
+    begin !== undefined && rich(words.began, at(begin)),
+    until !== undefined && Date.parse(until) >= Date.now() && rich(words.ends, at(until)),
+    resumedSince !== undefined && rich(words.resumed, at(resumedSince)),
+    nextTry !== undefined && rich(words.nextTry, at(nextTry)),
+    waiting > 0 && (
+      <>
+        {plural(waiting, words.waits)}
+        {oldest !== undefined && rich(words.waitsOldest, at(oldest))}
+        {deadline !== undefined && rich(words.waitsDeadline, at(deadline))}.
+      </>
+    ),
+    formerSecretUntil !== undefined && rich(words.formerSecret, at(formerSecretUntil)),
+  ].filter((fact) => fact !== false);
   return (
     <>
       <p class="quiet">
-        <Id text={destination.id} /> <Copy text={destination.id} what="the id of the destination" />
+        <Id text={destination.id} /> <Copy text={destination.id} what={t.destination.idOf} />
       </p>
       <p>
         {lookOf(state).meaning}
-        {byOtherUrl === true ? ' Another of its URLs gets the events.' : null}
-        {kept > 0 ? ` ${counted(kept, 'event')} ${kept === 1 ? 'is' : 'are'} kept.` : null}
-        {state !== 'unknown' || asOf === undefined ? null : (
-          <>
-            {' '}
-            It was last heard of <Time at={asOf} />.
-          </>
-        )}
-        {begin === undefined ? null : (
-          <>
-            {' '}
-            It began <Time at={begin} />.
-          </>
-        )}
-        {until === undefined || Date.parse(until) < Date.now() ? null : (
-          <>
-            {' '}
-            It ends <Time at={until} />.
-          </>
-        )}
-        {resumedSince === undefined ? null : (
-          <>
-            {' '}
-            It was resumed <Time at={resumedSince} />, and events that were kept for it may be left.
-            Where nothing sends them now, resume it once more.
-          </>
-        )}
-        {nextTry === undefined ? null : (
-          <>
-            {' '}
-            The next attempt is <Time at={nextTry} />.
-          </>
-        )}
-        {waiting === 0 ? null : (
-          <>
-            {' '}
-            {counted(waiting, 'event')} {waiting === 1 ? 'waits' : 'wait'}
-            {oldest === undefined ? null : (
-              <>
-                , the oldest was received <Time at={oldest} />
-              </>
-            )}
-            {deadline === undefined ? null : (
-              <>
-                ; the first is given up <Time at={deadline} />
-              </>
-            )}
-            .
-          </>
-        )}
-        {formerSecretUntil === undefined ? null : (
-          <>
-            {' '}
-            Requests are signed with the former secret as well; that ends{' '}
-            <Time at={formerSecretUntil} />.
-          </>
-        )}
+        {facts.map((fact) => (
+          <> {fact}</>
+        ))}
       </p>
       {lastAnswer === undefined ? null : (
         <div class="last-answer">
-          <span class="quiet">Last answer</span>
+          <span class="quiet">{words.lastAnswer}</span>
           <span>
             <Answer answer={lastAnswer} />
           </span>
@@ -163,40 +135,40 @@ function Figures({ destination }: { readonly destination: DestinationDetail }): 
   return (
     <dl class="figures">
       <div>
-        <dt>Success, last hour</dt>
+        <dt>{t.destination.success}</dt>
         <dd class={tone}>{share === undefined ? <None /> : percent(share)}</dd>
       </div>
       <div>
-        <dt>Delivered per minute</dt>
+        <dt>{t.destination.delivered}</dt>
         <dd>{rate(perMinute.delivered)}</dd>
       </div>
       <div>
-        <dt>Failed per minute</dt>
+        <dt>{t.destination.failed}</dt>
         <dd>{rate(perMinute.failed)}</dd>
       </div>
       <div>
-        <dt>Latency, p99</dt>
+        <dt>{t.destination.latency}</dt>
         <dd>{p99Ms === undefined ? <None /> : milliseconds(p99Ms)}</dd>
       </div>
       <div>
-        <dt>Events waiting</dt>
+        <dt>{t.destination.waiting}</dt>
         <dd>
           {count(waiting)}
           {oldest === undefined ? null : (
             <small class="under">
-              oldest <Time at={oldest} />
+              {rich(t.destination.oldest, { time: <Time at={oldest} /> })}
             </small>
           )}
         </dd>
       </div>
       <div>
-        <dt>{letters}, 24 h</dt>
+        <dt>{filled(t.destination.lettersADay, { letters })}</dt>
         <dd>
           <DeadLetterLink id={id} deadLetters={deadLetters} />
         </dd>
       </div>
       <div>
-        <dt>Never sent again, 30 days</dt>
+        <dt>{t.destination.open}</dt>
         <dd>
           <DeadLetterLink id={id} deadLetters={openDeadLetters} />
         </dd>
@@ -233,15 +205,20 @@ function Letters({
   return (
     <Section
       title={words.letters}
-      aside={isCustomer ? undefined : <a href={urlOf.deadLetters(destination)}>See all of them</a>}
+      aside={
+        isCustomer ? undefined : <a href={urlOf.deadLetters(destination)}>{t.destination.seeAll}</a>
+      }
     >
       <Shown of={letters}>
         {({ items }) =>
           items.length === 0 ? (
-            <Nothing title="No event of it was given up." />
+            <Nothing title={t.destination.noLetter} />
           ) : (
             <Table
-              caption={`${words.letters}, the last ${items.length}`}
+              caption={filled(t.destination.lettersCaption, {
+                letters: words.letters,
+                n: items.length,
+              })}
               columns={letterColumns({
                 isLinked: mayOpenEvents(session),
                 hasDestination: false,

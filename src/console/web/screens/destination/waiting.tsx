@@ -1,33 +1,34 @@
 import type { JSX } from 'preact';
 import type { DestinationDetail } from '../../../api/answers/destinations.ts';
-import { count, counted } from '../../format.ts';
+import { count } from '../../format.ts';
 import { Time } from '../../parts/data.tsx';
 import { Nothing } from '../../parts/notes.tsx';
 import { Section } from '../../parts/page.tsx';
 import { useWords } from '../../session.ts';
+import { filled, plural, rich, t } from '../../texts/texts.ts';
 
 /** The waiting events, by where they wait. */
 export function Waiting({ destination }: { readonly destination: DestinationDetail }): JSX.Element {
   const { waiting, waitingBy, nextTry, deadline, kept = 0, pause, state } = destination;
   const { becomesLetter } = useWords();
   const places = [
-    { name: 'Ready to send', events: waitingBy.here, due: undefined },
+    { name: t.waiting.ready, events: waitingBy.here, due: undefined },
     ...Object.entries(waitingBy.tiers).map(([tier, events]) => ({
-      name: `Retry after ${tier}`,
+      name: filled(t.waiting.retryAfter, { tier }),
       events,
       due: waitingBy.due[tier],
     })),
   ];
   const most = Math.max(1, ...places.map(({ events }) => events));
   return (
-    <Section title="Waiting">
+    <Section title={t.waiting.title}>
       {waiting === 0 ? (
-        <Nothing title={kept > 0 ? `${counted(kept, 'event')} kept.` : 'No events wait.'}>
+        <Nothing title={kept > 0 ? plural(kept, t.waiting.kept) : t.waiting.none}>
           {kept > 0 || pause !== undefined
-            ? 'It is paused: what comes is kept for 14 days, and Resume sends it.'
+            ? t.waiting.whenPaused
             : state === 'unknown'
-              ? 'As far as is known: nobody reports on it.'
-              : 'Everything was sent, or has ended.'}
+              ? t.waiting.whenUnknown
+              : t.waiting.whenDone}
         </Nothing>
       ) : (
         <div class="panel">
@@ -47,11 +48,12 @@ export function Waiting({ destination }: { readonly destination: DestinationDeta
                   </svg>
                   <span class="tier-count">{count(events)}</span>
                   <span class="tier-due quiet">
-                    {due === undefined || events === 0 ? null : (
-                      <>
-                        due <Time at={due.from} /> to <Time at={due.until} />
-                      </>
-                    )}
+                    {due === undefined || events === 0
+                      ? null
+                      : rich(t.waiting.due, {
+                          from: <Time at={due.from} />,
+                          until: <Time at={due.until} />,
+                        })}
                   </span>
                 </dd>
               </div>
@@ -59,16 +61,12 @@ export function Waiting({ destination }: { readonly destination: DestinationDeta
           </dl>
           {nextTry === undefined && deadline === undefined ? null : (
             <p class="quiet tiers-note">
-              {nextTry === undefined ? null : (
-                <>
-                  Next attempt <Time at={nextTry} />.{' '}
-                </>
-              )}
-              {deadline === undefined ? null : (
-                <>
-                  The first event {becomesLetter} <Time at={deadline} />.
-                </>
-              )}
+              {nextTry === undefined
+                ? null
+                : rich(t.waiting.nextTry, { time: <Time at={nextTry} /> })}{' '}
+              {deadline === undefined
+                ? null
+                : rich(becomesLetter, { time: <Time at={deadline} /> })}
             </p>
           )}
         </div>

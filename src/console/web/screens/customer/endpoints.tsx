@@ -1,0 +1,84 @@
+import type { JSX } from 'preact';
+import type { DestinationList } from '../../../api/answers/destinations.ts';
+import { given, withQuery } from '../../api.ts';
+import { count } from '../../format.ts';
+import { setQuery, usePlace } from '../../navigation.ts';
+import { SearchField } from '../../parts/controls.tsx';
+import { Nothing, Shown } from '../../parts/notes.tsx';
+import { PageHead } from '../../parts/page.tsx';
+import { Pager, usePaging } from '../../parts/pager.tsx';
+import { lookOf } from '../../parts/state.tsx';
+import { Table } from '../../parts/table.tsx';
+import { usePolled } from '../../polled.ts';
+import { useSession, useWords } from '../../session.ts';
+import { filled, t } from '../../texts/texts.ts';
+import { destinationColumns } from '../destination-columns.tsx';
+
+const rowsAPage = 25;
+
+/** All destinations of the customer, to whom they are endpoints. */
+export function EndpointsPage(): JSX.Element {
+  const { manage } = useSession();
+  const { letters } = useWords();
+  const search = usePlace().query.get('search') ?? '';
+  const paging = usePaging(search);
+  const { cursor } = paging;
+  const list = usePolled<DestinationList>(
+    withQuery('/destinations', { search: given(search), cursor, limit: rowsAPage }),
+  );
+  const words = t.list;
+  const total = list.answer?.overview.total ?? 0;
+  return (
+    <>
+      <PageHead title={t.endpoints} lead={words.lead} />
+      {total <= rowsAPage && search === '' ? null : (
+        <div class="tools">
+          <SearchField
+            label={words.search}
+            value={search}
+            onSearch={(text) => {
+              setQuery({ search: text });
+            }}
+          />
+        </div>
+      )}
+      <Shown of={list}>
+        {({ items, next, counts }) => {
+          if (items.length === 0)
+            return search === '' ? (
+              <Nothing title={words.empty}>
+                {manage === true ? words.emptyManaged : words.emptyRead}
+              </Nothing>
+            ) : (
+              <Nothing title={words.notFound} />
+            );
+          const first = paging.page * rowsAPage + 1;
+          const found = Object.values(counts).reduce((sum, each) => sum + each, 0);
+          const position = {
+            first: count(first),
+            last: count(first + items.length - 1),
+            all: count(found),
+          };
+          return (
+            <>
+              <Table
+                caption={words.caption}
+                columns={destinationColumns(words.destination, letters)}
+                rows={items}
+                keyOf={({ id }) => id}
+                classOf={({ state }) => `linked ${lookOf(state).tone}`}
+                asCards
+              />
+              <Pager
+                paging={paging}
+                next={next}
+                label={words.pages}
+                position={filled(words.position, position)}
+              />
+            </>
+          );
+        }}
+      </Shown>
+    </>
+  );
+}
