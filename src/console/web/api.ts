@@ -78,7 +78,7 @@ export async function ask<Answer>(path: string, asked: Asked): Promise<Versioned
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
     throw noAnswer(method !== 'GET');
   }
-  if (!response.ok) throw await problemOf(response, method !== 'GET');
+  if (!response.ok) throw await problemOf(response, method !== 'GET', path.startsWith('/manage/'));
   const text = await response.text();
   const answer = (text === '' ? {} : JSON.parse(text)) as Answer;
   return { answer, etag: response.headers.get('etag') ?? undefined };
@@ -97,12 +97,22 @@ interface Said {
   readonly fields: readonly FieldProblem[];
 }
 
-async function problemOf(response: Response, isAction: boolean): Promise<Problem> {
+/** @param isOfApi it is not the console that answers so */
+async function problemOf(
+  response: Response,
+  isAction: boolean,
+  isOfApi: boolean,
+): Promise<Problem> {
   const { status } = response;
   const said = await saidBy(response);
   const waitS = Number(response.headers.get('retry-after') ?? '');
   const { fields, sentence } = said;
   switch (status) {
+    case 401:
+      // The session goes on: it is the API that does not take the credential any more.
+      if (isOfApi && linkId === undefined)
+        return new Problem(401, sentence ?? t.problems.ended, t.staffProblems.logIn);
+      break;
     case 412:
       return new Problem(412, t.problems.changed, t.problems.lookAgain);
     case 429:

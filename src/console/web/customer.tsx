@@ -7,6 +7,8 @@ import { decoded, linkId, urlOf, type Place } from './navigation.ts';
 import { DestinationPage } from './screens/destination/page.tsx';
 import { EndpointsPage } from './screens/customer/endpoints.tsx';
 import { CustomerEventPage } from './screens/found-event.tsx';
+import { AddEndpointPage } from './screens/manage/add-endpoint.tsx';
+import { EndpointActions } from './screens/manage/endpoint-actions.tsx';
 import { backUrl, mayOpenEvents } from './session.ts';
 import { choose, filled, language, languages, rich, t, type Language } from './texts/texts.ts';
 
@@ -74,7 +76,16 @@ function CustomerScreen({ session, place: { path, query } }: Given): JSX.Element
       <CustomerEventPage destination={named} message={message} user={query.get('user') ?? ''} />
     );
   if (destination !== undefined) return <DestinationPage id={destination} list={undefined} />;
+  if (path === '/new' && session.manage === true) return <AddEndpointPage />;
   const opened = /^\/destinations\/([^/]+)$/.exec(path)?.[1];
   if (opened === undefined) return <EndpointsPage />;
-  return <DestinationPage id={decoded(opened)} list={{ href: urlOf.home, title: t.endpoints }} />;
+  return (
+    <DestinationPage
+      id={decoded(opened)}
+      list={{ href: urlOf.home, title: t.endpoints }}
+      actions={(shown, reload) =>
+        session.manage === true ? <EndpointActions destination={shown} onDone={reload} /> : null
+      }
+    />
+  );
 }

@@ -141,7 +141,9 @@ export const urlOf = {
     return base === '' ? '/' : base;
   },
   destination: (id: string): string => `${base}/destinations/${encoded(id)}`,
-  add: (): string => `${base}/new`,
+  get add(): string {
+    return `${base}/new`;
+  },
   /** @param destination customers see the event's story at this one alone */
   event: (messageId: string, user?: string, destination?: string): string => {
     const ofUser = user === undefined ? '' : `&user=${encoded(user)}`;

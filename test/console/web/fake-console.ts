@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { askingBy } from '../../../src/console/access/may-ask.ts';
+import type { Brand } from '../../../src/console/brand/brand.ts';
 import { loadPages } from '../../../src/console/build-pages.ts';
 import { destinationHealths } from '../../../src/event/destination-health.ts';
 import { seenBy, Veil } from '../../../src/console/access/seen-by.ts';
@@ -12,6 +13,7 @@ import type {
   DestinationRow,
   Overview,
 } from '../../../src/console/api/answers/destinations.ts';
+import { fakeApi, fakeEventNames, type FakeApi } from './fake-api.ts';
 import { fakeData, type FakeData } from './fake-data.ts';
 
 const veil = new Veil(Buffer.alloc(32, 1));
@@ -26,12 +28,16 @@ export interface FakeConsole {
   readonly posted: { readonly path: string; readonly csrf: string; readonly body: unknown }[];
   /** Change it to have other answers from now on. */
   state: FakeState;
+  /** The API that requests below `/manage` are passed on to. */
+  readonly api: FakeApi;
   close(): void;
 }
 
 interface FakeState {
   readonly data: FakeData;
   readonly session: Session;
+  /** The destinations of the customer in the session. */
+  readonly own?: ReadonlySet<string>;
   readonly concerns?: readonly Concern[];
   /** Every answer of the API is this one. */
   readonly failure?: { readonly status: number; readonly detail: string };
@@ -48,11 +54,11 @@ export const operator: Session = {
 
 /** The pages, and an API behind them that answers from memory. */
 export async function startFakeConsole(
-  given: Partial<FakeState> & { readonly brand?: string } = {},
+  given: Partial<FakeState> & { readonly brand?: Brand | undefined } = {},
   port = 0,
 ): Promise<FakeConsole> {
   const pages = new Map(
-    (await loadPages({ name: given.brand ?? 'Postrider', files: [] })).map((file) => [
+    (await loadPages(given.brand ?? { name: 'Postrider', files: [] })).map((file) => [
       `/${file.path}`,
       file,
     ]),
@@ -89,10 +95,28 @@ export async function startFakeConsole(
       send(response, failure.status, { type: 'about:blank', title: 'Failed', ...failure });
       return;
     }
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = JSON.parse(Buffer.concat(chunks).toString() || '{}') as Record<string, unknown>;
+    if (path.startsWith('/manage/')) {
+      const { method = '', headers } = request;
+      const {
+        status,
+        body: said,
+        headers: given = {},
+      } = fake.api.answer({
+        method,
+        path: path.slice('/manage'.length),
+        csrf: String(headers['x-csrf-token']),
+        ifMatch: headers['if-match'],
+        ifNoneMatch: headers['if-none-match'],
+        body,
+      });
+      for (const [name, value] of Object.entries(given)) response.setHeader(name, value);
+      send(response, status, said);
+      return;
+    }
     if (request.method === 'POST') {
-      const chunks: Buffer[] = [];
-      for await (const chunk of request) chunks.push(chunk as Buffer);
-      const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
       posted.push({ path, csrf: String(request.headers['x-csrf-token']), body });
       polls = 0;
       send(response, 200, answerToPost(path, body));
@@ -111,7 +135,7 @@ export async function startFakeConsole(
         detail: 'There is no such thing.',
       });
     else {
-      const asking = askingBy(fake.state.session, () => new Set());
+      const asking = askingBy(fake.state.session, () => fake.state.own ?? new Set());
       send(response, 200, seenBy(asking, path, found, veil) as object);
     }
   };
@@ -121,7 +145,12 @@ export async function startFakeConsole(
   const fake: FakeConsole = {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     posted,
-    state: { data: given.data ?? fakeData(5_000), session: given.session ?? operator },
+    api: fakeApi(),
+    state: {
+      data: given.data ?? fakeData(5_000),
+      session: given.session ?? operator,
+      ...(given.own === undefined ? {} : { own: given.own }),
+    },
     close: () => {
       server.closeAllConnections();
       server.close();
@@ -134,7 +163,7 @@ function send(response: ServerResponse, status: number, body: object): void {
   response.statusCode = status;
   response.setHeader(
     'content-type',
-    status === 200 ? 'application/json' : 'application/problem+json',
+    status < 300 ? 'application/json' : 'application/problem+json',
   );
   response.end(JSON.stringify(body));
 }
@@ -142,7 +171,7 @@ function send(response: ServerResponse, status: number, body: object): void {
 function answerTo(
   path: string,
   query: URLSearchParams,
-  { data, session, concerns = [] }: FakeState,
+  { data, session, own, concerns = [] }: FakeState,
 ): object | undefined {
   const list = (items: readonly object[]): object => page(items, query);
   const isWanted = (name: string, value: string): boolean =>
@@ -156,19 +185,22 @@ function answerTo(
       return { asOf: new Date().toISOString(), concerns };
     case '/destinations': {
       const search = (query.get('search') ?? '').toLowerCase();
-      const found = data.destinations.filter(({ id, name }) =>
-        `${id} ${name}`.toLowerCase().includes(search),
+      const seen = data.destinations.filter(
+        ({ id }) => session.role !== 'customer' || own?.has(id) === true,
       );
+      const found = seen.filter(({ id, name }) => `${id} ${name}`.toLowerCase().includes(search));
       const state = query.get('state');
       const inState = found.filter((each) => state === null || each.state === state);
       const isByLetters = query.get('sort') === 'dead-letters';
       return {
         ...list(isByLetters ? inState.toSorted(byDeadLetters) : inState),
         counts: countsOf(found),
-        overview: overviewOf(data.destinations),
+        overview: overviewOf(seen),
         indexing: { isCaughtUp: true },
       };
     }
+    case '/event-names':
+      return list(fakeEventNames);
     case '/dead-letters':
       return list(
         data.deadLetters.filter(

@@ -555,7 +555,10 @@ visiting(
     await page.locator('.url-line .badge').first().waitFor();
     assert.doesNotMatch(await page.locator('body').innerText(), /Postrider/);
   },
-  { session: { ...customer, until: '2026-02-07T12:00:00.000Z' }, brand: 'Harbor & Sons' },
+  {
+    session: { ...customer, until: '2026-02-07T12:00:00.000Z' },
+    brand: { name: 'Harbor & Sons', files: [] },
+  },
 );
 
 /** The story is one of an event that is among the customer's attempts and dead letters. */
@@ -675,7 +678,7 @@ visiting(
   {
     session: { ...customer, bodies: true },
     data: withOurWords(withOwnStory),
-    brand: 'Harbor & Sons',
+    brand: { name: 'Harbor & Sons', files: [] },
   },
 );
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Brand } from '../../../src/console/brand/brand.ts';
 import type { Session } from '../../../src/console/api/answers/deployment.ts';
 import { testNeeding } from '../../harness/needs-program.ts';
 import { programs } from '../../harness/programs.ts';
@@ -19,7 +20,10 @@ interface Visit {
 }
 
 interface Circumstances {
-  readonly brand?: string;
+  readonly brand?: Brand;
+  readonly own?: ReadonlySet<string>;
+  /** Of the browser. */
+  readonly locale?: string;
   readonly data?: FakeData;
   readonly session?: Session;
 }
@@ -31,13 +35,18 @@ export function visiting(
   given: Circumstances = {},
 ): void {
   testNeeding([programs.chromium], title, async (executablePath) => {
-    const { data = busy, session = operator, brand = 'Postrider' } = given;
+    const { data = busy, session = operator, brand, own, locale = 'en-US' } = given;
     browser ??= chromium.launch({
       executablePath,
       args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'],
     });
-    const fake = await startFakeConsole({ data, session, brand });
-    const context = await (await browser).newContext();
+    const fake = await startFakeConsole({
+      data,
+      session,
+      brand,
+      ...(own === undefined ? {} : { own }),
+    });
+    const context = await (await browser).newContext({ locale });
     const page = await context.newPage();
     page.setDefaultTimeout(15_000);
     const wrong: string[] = [];

@@ -92,8 +92,9 @@ export function Copy({
         type="button"
         class="plain copy"
         aria-label={filled(t.copyWhat, { what })}
-        onClick={() => {
-          void navigator.clipboard.writeText(text).then(() => {
+        onClick={(event) => {
+          const { parentElement } = event.currentTarget;
+          void copyText(text, parentElement ?? document.body).then(() => {
             setCopied(text);
           });
         }}
@@ -105,6 +106,25 @@ export function Copy({
       </span>
     </>
   );
+}
+
+/**
+ * A page in a frame has the clipboard only if the page around it allows that; the older command needs no leave.
+ * @param near in the same dialog, because nothing outside of it can be selected
+ */
+async function copyText(text: string, near: HTMLElement): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = document.createElement('textarea');
+    area.value = text;
+    area.className = 'unseen';
+    near.append(area);
+    area.select();
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- nothing else works in such a frame
+    document.execCommand('copy');
+    area.remove();
+  }
 }
 
 /** The browser's own: it keeps the focus inside, closes on Escape, and gives the focus back. */

@@ -171,7 +171,21 @@ export const deManaging: typeof enManaging = {
       '72': 'den letzten 3 Tagen',
       all: 'der ganzen Zeit, die aufbewahrt wird',
     },
+    againCount: 'Zählen',
+    againNone: 'In dieser Zeit wurde keines aufgegeben. Es würde nichts gesendet.',
+    againFound: {
+      one: '{n} Ereignis würde neu gesendet. Noch wurde nichts gesendet.',
+      other: '{n} Ereignisse würden neu gesendet. Noch wurde nichts gesendet.',
+    },
     againDo: 'Neu senden',
+    againSent: {
+      one: '{n} Ereignis wurde neu gesendet.',
+      other: '{n} Ereignisse wurden neu gesendet.',
+    },
+    againFailed: 'Es ist abgebrochen. Versuchen Sie es noch einmal.',
+    againGoesOn:
+      'Es geht weiter, auch wenn Sie das hier schließen. Was aus jedem Ereignis wird, steht unter Versuche.',
+    againProgress: 'Neu gesendet',
     removeTitle: 'Diesen Endpunkt löschen?',
     removeText:
       'Es wird nichts mehr an ihn gesendet, und was für ihn wartet, wird aufgegeben. Das lässt sich nicht zurücknehmen: Um eine Weile aufzuhören, halten Sie ihn an.',

@@ -368,21 +368,4 @@ export const de: typeof en = {
       unwanted: 'Nicht gewünscht',
     },
   },
-
-  run: {
-    stopped: 'Abgebrochen nach {part}.',
-    all: {
-      one: '{n} Ereignis wurde neu gesendet.',
-      other: 'Alle {n} Ereignisse wurden neu gesendet.',
-    },
-    running: '{part} neu gesendet.',
-    part: '{sent} von {found}',
-    goesOn: 'Es geht weiter, auch wenn Sie das hier schließen.',
-    delivered: 'Zugestellt',
-    refused: 'Wieder aufgegeben',
-    waiting: 'Wartend',
-    other: 'Noch unterwegs',
-    dropped: 'Nutzer gelöscht',
-    progress: 'Neu gesendet',
-  },
 };

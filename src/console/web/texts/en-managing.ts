@@ -166,7 +166,17 @@ export const enManaging = {
       '72': 'the last 3 days',
       all: 'all that is kept',
     },
+    againCount: 'Count them',
+    againNone: 'None was given up in this time. Nothing would be sent.',
+    againFound: {
+      one: '{n} event would be sent again. Nothing was sent yet.',
+      other: '{n} events would be sent again. Nothing was sent yet.',
+    },
     againDo: 'Send them again',
+    againSent: { one: '{n} event was sent again.', other: '{n} events were sent again.' },
+    againFailed: 'It has stopped. Try once more.',
+    againGoesOn: 'If you close this, it goes on. What becomes of each event is under Attempts.',
+    againProgress: 'Sent again',
     removeTitle: 'Delete this endpoint?',
     removeText:
       'Nothing more is sent to it, and what waits for it is given up. This cannot be taken back: to stop for a while, pause it.',

@@ -354,18 +354,4 @@ export const en = {
       unwanted: 'Not wanted',
     },
   },
-
-  run: {
-    stopped: 'It stopped after {part}.',
-    all: { one: '{n} event was sent again.', other: 'All {n} events were sent again.' },
-    running: '{part} sent again.',
-    part: '{sent} of {found}',
-    goesOn: 'If you close this, it goes on.',
-    delivered: 'Delivered',
-    refused: 'Given up again',
-    waiting: 'Waiting',
-    other: 'Still on their way',
-    dropped: 'User deleted',
-    progress: 'Sent again',
-  },
 };

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import type { DestinationList } from '../../../api/answers/destinations.ts';
 import { given, withQuery } from '../../api.ts';
 import { count } from '../../format.ts';
-import { setQuery, usePlace } from '../../navigation.ts';
+import { setQuery, urlOf, usePlace } from '../../navigation.ts';
 import { SearchField } from '../../parts/controls.tsx';
 import { Nothing, Shown } from '../../parts/notes.tsx';
 import { PageHead } from '../../parts/page.tsx';
@@ -30,7 +30,13 @@ export function EndpointsPage(): JSX.Element {
   const total = list.answer?.overview.total ?? 0;
   return (
     <>
-      <PageHead title={t.endpoints} lead={words.lead} />
+      <PageHead title={t.endpoints} lead={words.lead}>
+        {manage === true ? (
+          <a class="button primary" href={urlOf.add}>
+            {words.add}
+          </a>
+        ) : null}
+      </PageHead>
       {total <= rowsAPage && search === '' ? null : (
         <div class="tools">
           <SearchField

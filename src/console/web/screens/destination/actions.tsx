@@ -11,6 +11,7 @@ import { Dialog } from '../../parts/controls.tsx';
 import { ProblemNote } from '../../parts/notes.tsx';
 import { OutcomeBadge } from '../../parts/state.tsx';
 import { useSession } from '../../session.ts';
+import { ChangeActions } from '../manage/endpoint-actions.tsx';
 import { LinksDialog } from './links.tsx';
 import { RedriveDialog } from '../redrive-dialog.tsx';
 import { RunProgress } from '../run-progress.tsx';
@@ -28,6 +29,7 @@ export function Actions({
 }): JSX.Element {
   const [action, setAction] = useState<Action>();
   const { id, pause, resumedSince, state } = destination;
+  const { manage } = useSession();
   const close = (): void => {
     setAction(undefined);
     onDone();
@@ -51,6 +53,7 @@ export function Actions({
       {isPaused || resumedSince !== undefined ? button('resume', 'Resume…') : null}
       {isPaused || state === 'disabled' ? null : button('retry', 'Retry now…')}
       {isPaused ? null : button('pause', 'Pause…')}
+      {manage === true ? <ChangeActions destination={destination} onDone={onDone} /> : null}
       {action === 'redrive' ? (
         <RedriveDialog destination={id} onClose={close} />
       ) : action === 'links' ? (

@@ -1,0 +1,144 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { callTypes } from '../../../../event/call.ts';
+import { printable } from '../../../../printable.ts';
+import type { FieldProblem } from '../../api.ts';
+import { filled, t } from '../../texts/texts.ts';
+import { entryAt, type Entries, type EntryFault, type EntryField } from './entries.ts';
+import { EventChoice } from './event-choice.tsx';
+import { TextField } from './fields.tsx';
+
+/** What is to be said beside the entries. */
+export interface EntryNotes {
+  /** What these pages see by themselves, by URL or field. */
+  readonly faults: readonly { readonly at: EntryField; readonly fault: EntryFault }[];
+  /** What the API says. */
+  readonly refused: readonly FieldProblem[];
+  /** The entries that somebody else has changed meanwhile, as they are now. */
+  readonly theirs: Partial<Entries>;
+}
+
+export const noNotes: EntryNotes = { faults: [], refused: [], theirs: {} };
+
+interface Given {
+  readonly entries: Entries;
+  readonly notes: EntryNotes;
+  readonly onChange: (entries: Entries) => void;
+}
+
+/** Where events go, and what the endpoint is called. */
+export function PlaceFields({ entries, notes, onChange }: Given): JSX.Element {
+  const words = t.form;
+  const { urls, name, notify } = entries;
+  return (
+    <>
+      {urls.map((url, index) => (
+        <TextField
+          key={index}
+          kind="url"
+          label={urls.length === 1 ? words.url : filled(words.urlOf, { n: index + 1 })}
+          hint={index === 0 ? t.add.urlHint : undefined}
+          isRequired
+          value={url}
+          problem={noteAt(notes, 'urls', index)}
+          onChange={(changed) => {
+            onChange({ ...entries, urls: urls.with(index, changed) });
+          }}
+        />
+      ))}
+      <TextField
+        label={words.name}
+        hint={t.add.nameHint}
+        value={name}
+        problem={noteAt(notes, 'name')}
+        onChange={(changed) => {
+          onChange({ ...entries, name: changed });
+        }}
+      />
+      <TextField
+        kind="url"
+        label={words.notify}
+        hint={words.notifyHint}
+        value={notify}
+        problem={noteAt(notes, 'notify')}
+        onChange={(changed) => {
+          onChange({ ...entries, notify: changed });
+        }}
+      />
+    </>
+  );
+}
+
+export function EventFields({ entries, notes, onChange }: Given): JSX.Element {
+  return (
+    <EventChoice
+      wanted={entries}
+      typesProblem={noteAt(notes, 'types')}
+      namesProblem={noteAt(notes, 'names')}
+      onChange={(wanted) => {
+        onChange({ ...entries, ...wanted });
+      }}
+    />
+  );
+}
+
+function noteAt(notes: EntryNotes, field: EntryField, index = 0): ComponentChildren {
+  const { faults, refused, theirs } = notes;
+  const own = index === 0 ? faults.find(({ at }) => at === field)?.fault : undefined;
+  if (own !== undefined) return faultTexts()[own];
+  const said = refused.filter(({ pointer }) => {
+    const at = entryAt(pointer);
+    return at?.field === field && at.index === index;
+  });
+  if (said.length > 0) return said.map(({ detail }) => printable(detail)).join(' ');
+  return theirs[field] === undefined
+    ? undefined
+    : filled(t.form.changedTo, { value: printable(inWords(field, theirs)) });
+}
+
+function faultTexts(): Readonly<Record<EntryFault, string>> {
+  return {
+    'url-missing': t.add.urlMissing,
+    'url-wrong': t.add.urlWrong,
+    'types-missing': t.form.kindsMissing,
+    'names-missing': t.form.namesMissing,
+  };
+}
+
+function inWords(
+  field: EntryField,
+  { name, urls, notify, types, names }: Partial<Entries>,
+): string {
+  const words = t.form;
+  switch (field) {
+    case 'name':
+      return name ?? '';
+    case 'urls':
+      return (urls ?? []).join(', ');
+    case 'notify':
+      return notify === undefined || notify === '' ? words.nothingSet : notify;
+    case 'types':
+      return types === undefined || types.length === callTypes.length
+        ? words.allEvents
+        : types.join(', ');
+    case 'names':
+      return names?.join(', ') ?? words.everyName;
+  }
+}
+
+/** What the API says of fields that are not entered here, in its words. */
+export function OtherProblems({ refused }: Pick<EntryNotes, 'refused'>): JSX.Element | null {
+  const others = refused.filter(({ pointer }) => entryAt(pointer) === undefined);
+  if (others.length === 0) return null;
+  return (
+    <ul class="other-problems">
+      {others.map(({ pointer, detail }) => (
+        <li key={`${pointer} ${detail}`}>
+          {filled(t.form.other, {
+            field: printable(pointer.split('/').slice(1).join('.')),
+            problem: printable(detail),
+          })}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,141 @@
+import { callTypes, type CallType } from '../../../../event/call.ts';
+import type { Fields, Managed, ManagedWebhook } from './managed.ts';
+
+/** What somebody enters of an endpoint. */
+export interface Entries {
+  readonly name: string;
+  readonly urls: readonly string[];
+  readonly notify: string;
+  readonly types: readonly CallType[];
+  /** Of track calls; undefined: whatever their name is. */
+  readonly names: readonly string[] | undefined;
+}
+
+export type EntryField = keyof Entries;
+
+export const noEntries: Entries = {
+  name: '',
+  urls: [''],
+  notify: '',
+  types: callTypes,
+  names: undefined,
+};
+
+export function entriesOf(managed: Managed): Entries {
+  return {
+    name: managed.name,
+    urls: managed.webhooks.map(({ url }) => url),
+    notify: managed.notify?.url ?? '',
+    types: managed.events ?? callTypes,
+    names: managed.eventNames,
+  };
+}
+
+/** The fields of a new destination. */
+export function fieldsOf({ name, urls, notify, types, names }: Entries): Fields {
+  return {
+    name: name.trim(),
+    webhooks: urls.map((url) => ({ url: url.trim() })),
+    signature: 'standard',
+    ...(notify.trim() === '' ? {} : { notify: { url: notify.trim() } }),
+    ...(isEvery(types) ? {} : { events: inOrder(types) }),
+    ...(names === undefined || !types.includes('track') ? {} : { eventNames: names }),
+  };
+}
+
+/** A merge patch (RFC 7396) of what was changed; null removes a field. */
+export function patchOf(managed: Managed, entries: Entries): Fields {
+  const before = entriesOf(managed);
+  const changed = (field: EntryField): boolean => !isSame(before[field], entries[field]);
+  const { name, urls, notify, types, names } = entries;
+  const eventNames = names === undefined || !types.includes('track') ? null : names;
+  return {
+    ...(changed('name') ? { name: name.trim() } : {}),
+    ...(changed('urls') ? { webhooks: withUrls(managed.webhooks, urls) } : {}),
+    ...(changed('notify') ? { notify: notify.trim() === '' ? null : { url: notify.trim() } } : {}),
+    ...(changed('types') ? { events: isEvery(types) ? null : inOrder(types) } : {}),
+    ...(changed('names') || changed('types') ? { eventNames } : {}),
+  };
+}
+
+/** A merge patch replaces the whole list, so each webhook goes along with what else it has. */
+function withUrls(
+  webhooks: readonly ManagedWebhook[],
+  urls: readonly string[],
+): readonly ManagedWebhook[] {
+  return urls.map((url, index) => ({ ...webhooks[index], url: url.trim() }));
+}
+
+/** The entries after somebody else's change: what was entered here stays, and everything else is theirs. */
+export function merged(base: Entries, mine: Entries, theirs: Entries): Entries {
+  const pick = <Field extends EntryField>(field: Field): Entries[Field] =>
+    isSame(base[field], mine[field]) ? theirs[field] : mine[field];
+  return {
+    name: pick('name'),
+    urls: pick('urls'),
+    notify: pick('notify'),
+    types: pick('types'),
+    names: pick('names'),
+  };
+}
+
+/** The fields that somebody else has changed. */
+export function changedBy(base: Entries, theirs: Entries): readonly EntryField[] {
+  const fields = Object.keys(base) as EntryField[];
+  return fields.filter((field) => !isSame(base[field], theirs[field]));
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+function isEvery(types: readonly CallType[]): boolean {
+  return callTypes.every((type) => types.includes(type));
+}
+
+function inOrder(types: readonly CallType[]): readonly CallType[] {
+  return callTypes.filter((type) => types.includes(type));
+}
+
+/** The field of an entry that a pointer of the API leads to; undefined: none that is entered here. */
+export function entryAt(pointer: string): { field: EntryField; index: number } | undefined {
+  const [, first = '', second = '0'] = pointer.split('/');
+  const index = Number(second);
+  switch (first) {
+    case 'name':
+    case 'notify':
+      return { field: first, index: 0 };
+    case 'webhooks':
+      return { field: 'urls', index: Number.isInteger(index) ? index : 0 };
+    case 'events':
+      return { field: 'types', index: 0 };
+    case 'eventNames':
+      return { field: 'names', index: 0 };
+    default:
+      return undefined;
+  }
+}
+
+/** What these pages see by themselves; the API looks at everything once more. */
+export type EntryFault = 'url-missing' | 'url-wrong' | 'types-missing' | 'names-missing';
+
+export function urlFault(url: string): EntryFault | undefined {
+  if (url.trim() === '') return 'url-missing';
+  return /^https?:\/\/[^\s/]+/i.test(url.trim()) ? undefined : 'url-wrong';
+}
+
+export function eventsFault({ types, names }: Entries): EntryFault | undefined {
+  if (types.length === 0) return 'types-missing';
+  return types.includes('track') && names?.length === 0 ? 'names-missing' : undefined;
+}
+
+/** An id that tells something: the host of the URL, and six letters by chance. */
+export function newId(url: string, random: () => number = Math.random): string {
+  const host = URL.parse(url.trim())?.hostname ?? 'endpoint';
+  const word = host
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .slice(0, 40);
+  const letters = Array.from({ length: 6 }, () => Math.floor(random() * 36).toString(36));
+  return `${word.replaceAll(/^-+|-+$/g, '') || 'endpoint'}-${letters.join('')}`;
+}

@@ -1,0 +1,82 @@
+import type { CallType } from '../../../../event/call.ts';
+import type { Redrive, TestAnswer } from '../../../api/answers/actions.ts';
+import { ask, post, type Versioned } from '../../api.ts';
+import { encoded } from '../../navigation.ts';
+
+/** A destination as the API shows it: the fields of resource files that these pages change, and what it adds. */
+export interface Managed {
+  readonly id: string;
+  readonly name: string;
+  readonly managedBy: 'files' | 'api';
+  readonly webhooks: readonly ManagedWebhook[];
+  readonly events?: readonly CallType[];
+  readonly eventNames?: readonly string[];
+  readonly signature?: 'segment' | 'standard' | 'both';
+  readonly secretOverlap?: string;
+  readonly notify?: { readonly url: string };
+}
+
+/** Its other fields, such as headers, go back as they came. */
+export interface ManagedWebhook {
+  readonly url: string;
+  readonly [field: string]: unknown;
+}
+
+/** Shown once: by the answer that made it. */
+export interface MadeSecret {
+  readonly sharedSecret: string;
+  /** ISO 8601: until then the former secret signs as well. */
+  readonly formerUntil?: string;
+}
+
+/** The fields of a destination that are written; null removes one. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The console passes what is below `/manage` on to the API, which decides by itself. */
+export function managedPath(id: string): string {
+  return `/manage/destinations/${encoded(id)}`;
+}
+
+export function readManaged(id: string): Promise<Versioned<Managed>> {
+  return ask<Managed>(managedPath(id), {});
+}
+
+/** @throws Problem 409 for an id that is taken */
+export function create(id: string, csrf: string, fields: Fields): Promise<Versioned<MadeSecret>> {
+  const headers = { 'if-none-match': '*' };
+  return ask(managedPath(id), { method: 'PUT', csrf, headers, body: { ...fields, id } });
+}
+
+/** @throws Problem 412 if somebody else has changed it since `etag` */
+export function change(
+  id: string,
+  csrf: string,
+  etag: string | undefined,
+  fields: Fields,
+): Promise<Versioned<Managed>> {
+  const headers = etag === undefined ? {} : { 'if-match': etag };
+  return ask(managedPath(id), { method: 'PATCH', csrf, headers, body: fields });
+}
+
+export async function remove(id: string, csrf: string): Promise<void> {
+  await ask(managedPath(id), { method: 'DELETE', csrf });
+}
+
+export async function sendTestTo(id: string, csrf: string): Promise<readonly TestAnswer[]> {
+  const path = `${managedPath(id)}/test`;
+  return (await post<{ readonly items: readonly TestAnswer[] }>(path, csrf)).items;
+}
+
+export function makeSecret(id: string, csrf: string): Promise<MadeSecret> {
+  return post<MadeSecret>(`${managedPath(id)}/secret`, csrf);
+}
+
+/** Starts sending events that were given up once more; with `dryRun`, they are only counted. */
+export function sendAgain(id: string, csrf: string, chosen: Fields): Promise<Redrive> {
+  return post<Redrive>(`${managedPath(id)}/redrive`, csrf, chosen);
+}
+
+/** Where the progress of such a run is. */
+export function runPath(id: string): string {
+  return `/manage/runs/${encoded(id)}`;
+}
