@@ -6,7 +6,7 @@ import { ProblemError } from '../http-api/problem.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import { makeDedicatedTopics, recordsOf } from '../resources/apply/apply.ts';
-import type { FieldChange } from '../resources/apply/field-changes.ts';
+import { changeInWords } from '../resources/apply/changes-in-words.ts';
 import { identityRecords } from '../resources/apply/identities.ts';
 import type { Change } from '../resources/apply/plan.ts';
 import type { ConfigWriter } from '../resources/config/config-writer.ts';
@@ -221,26 +221,6 @@ function entryOf({ caller, action }: Asked, { change }: PlannedChange): Unwritte
     ...(kind === 'Destination' ? { destination: id } : {}),
     detail: changeInWords(change),
   };
-}
-
-/** Characters: a filter may be long, and an entry is read by people. */
-const mostCharacters = 2_000;
-
-/** For example `update Source shop: name: "Shop" → "The shop"`; a secret's values are never in it. */
-function changeInWords({ action, kind, id, fields }: Change): string {
-  const changed = fields.map(fieldInWords).join(', ');
-  const text = `${action} ${kind} ${id}${changed === '' ? '' : `: ${changed}`}`;
-  return text.length <= mostCharacters ? text : `${text.slice(0, mostCharacters - 1)}…`;
-}
-
-function fieldInWords({ path, values }: FieldChange): string {
-  if (values === undefined) return `${path} (secret)`;
-  const { before, after } = values;
-  return `${path}: ${inWords(before)} → ${inWords(after)}`;
-}
-
-function inWords(value: unknown): string {
-  return value === undefined ? 'none' : JSON.stringify(value);
 }
 
 function notBegun(): ProblemError {

@@ -33,6 +33,14 @@ const theirs: ReadonlySet<string> = new Set([
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** The fields of a destination that stay when one of its customer's callers replaces it. */
+export function notTheirs(document: object | undefined): Fields {
+  const kept = Object.entries(document ?? {}).filter(
+    ([name]) => !theirs.has(name) || name === 'customer' || name === 'sources',
+  );
+  return Object.fromEntries(kept);
+}
+
 /** A new destination's fields, with what a caller who is bound to customers need not know. */
 export function asTheirs(given: Fields, caller: Caller, sources: readonly string[]): Fields {
   const { customers } = caller;

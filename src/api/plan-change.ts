@@ -1,19 +1,15 @@
 import { ProblemError, type FieldProblem } from '../http-api/problem.ts';
 import { SourceDocument } from '../resources/apply/document.ts';
 import { planApply, planDeletion, type Change, type PlanOptions } from '../resources/apply/plan.ts';
-import {
-  encodeResource,
-  maskResource,
-  openResource,
-  toDocument,
-} from '../resources/config/stored.ts';
+import { maskResource, openResource, toDocument } from '../resources/config/stored.ts';
 import type { StoredResource } from '../resources/config/stored-resources.ts';
+import type { ResourceBounds } from '../resources/apply/desired.ts';
 import { InvalidResources } from '../resources/problem.ts';
 import { newSigningSecret } from '../resources/signing-secret.ts';
 import type { Resource } from '../resources/resource.ts';
 import { reaches, type Caller } from './access/caller.ts';
 import { requireConditions, type Conditions } from './conditions.ts';
-import { asTheirs, customerProblems, type CustomerSettings } from './customers.ts';
+import { asTheirs, customerProblems, notTheirs, type CustomerSettings } from './customers.ts';
 import { destinationOf, type Directory, type ManagedKind } from './directory.ts';
 import { mergePatch } from './merge-patch.ts';
 import { unmasked } from './unmask.ts';
@@ -31,7 +27,7 @@ export interface Wanted {
 }
 
 export interface PlanningSettings {
-  readonly plan: Omit<PlanOptions, 'prune' | 'rename' | 'newKey' | 'endOverlap' | 'records'>;
+  readonly plan: ResourceBounds & Pick<PlanOptions, 'secretKeys' | 'identityOf'>;
   readonly customers: CustomerSettings;
 }
 
@@ -64,12 +60,10 @@ export function planChange(
       409,
       `${what} is managed by files: change its file and apply it. The API changes only what was made with it.`,
     );
+  const beside = kind === 'Source' ? directory.all : directory.beside(kind, id);
   if (method === 'delete')
     return {
-      change: planDeletion(kind === 'Source' ? directory.all : directory.beside(kind, id), {
-        kind,
-        id,
-      }),
+      change: planDeletion(beside, { kind, id }, { takeOver: true }),
     };
   const before = stored?.sealed && openResource(stored.sealed, settings.plan.secretKeys);
   const { fields, madeSecret } = fieldsOf(wanted, before, settings.customers.sources, directory);
@@ -109,11 +103,12 @@ function fieldsOf(
   const named = withName(unmasked(given, shown, real) as Fields, kind, id);
   if (kind === 'Source') return { fields: named };
   const secret = before?.kind === 'Destination' ? before.sharedSecret : undefined;
-  if (before !== undefined)
+  if (before !== undefined) {
+    if (method === 'patch') return { fields: named };
     // A replacement need not know it, and would otherwise leave the destination without a signature.
-    return {
-      fields: method === 'put' && secret !== undefined ? { sharedSecret: secret, ...named } : named,
-    };
+    const kept = { ...(secret === undefined ? {} : { sharedSecret: secret }), ...named };
+    return { fields: caller.customers === undefined ? kept : { ...notTheirs(real), ...kept } };
+  }
   const allowed = sources.length > 0 ? sources : [...directory.ids('Source')];
   const theirs = asTheirs(named, caller, allowed);
   if (theirs['sharedSecret'] !== undefined) return { fields: theirs };
@@ -146,6 +141,17 @@ function withName(fields: Fields, kind: ManagedKind, id: string): Fields {
   return { ...fields, kind, id };
 }
 
+/** No wrong key is found by what is beside: the API looks at all secrets when it starts. */
+const ownOptions = {
+  managedBy: 'api',
+  takeOver: true,
+  prune: false,
+  rename: false,
+  newKey: true,
+  endOverlap: false,
+  records: new Map(),
+} as const;
+
 function planned(
   fields: Fields,
   { kind, id }: Wanted,
@@ -153,17 +159,10 @@ function planned(
   { plan }: PlanningSettings,
 ): Change {
   const document = new SourceDocument('body', fields, [], () => 1);
-  const options = {
-    prune: false,
-    rename: false,
-    newKey: true,
-    endOverlap: false,
-    records: new Map(),
-  };
   let change: Change | undefined;
   try {
     const files = { documents: [document], problems: [] };
-    [change] = planApply(files, directory.beside(kind, id), { ...plan, ...options });
+    [change] = planApply(files, directory.beside(kind, id), { ...plan, ...ownOptions });
   } catch (error) {
     if (!(error instanceof InvalidResources)) throw error;
     throw invalid(
@@ -173,9 +172,7 @@ function planned(
   }
   if (change?.resource === undefined)
     throw new Error('a resource was given, and no change was planned');
-  if (change.value === undefined) return change;
-  const resource = Object.freeze({ ...change.resource, managedBy: 'api' as const });
-  return { ...change, resource, value: encodeResource(resource, plan.secretKeys) };
+  return change;
 }
 
 /** RFC 6901. */

@@ -126,7 +126,7 @@ test('a destination is made, read, changed and deleted, and the audit has it bef
       ['local', 'api', 'delete-destination'],
     ],
   );
-  assert.match(entries[1]?.detail ?? '', /name: "CRM" → "The CRM"/);
+  assert.match(entries[1]?.detail ?? '', /name "CRM" → "The CRM"/);
 });
 
 test('what is read can be sent back: what is masked stays, but not for another host', async () => {
@@ -189,8 +189,11 @@ test('every wrong field is told with a pointer, in the words of apply', async ()
   ]);
   for (const bad of ['[]', '"text"', '{', 'null'])
     assert.ok([400, 422].includes((await ask('PUT', '/destinations/wrong', bad)).status), bad);
-  const large = await ask('PUT', '/destinations/wrong', crm({ name: 'x'.repeat(10_000_000) }));
+  const large = await ask('PUT', '/destinations/wrong', crm({ name: 'x'.repeat(300_000) }));
   assert.equal(large.status, 413);
+  // The connection may be closed before all of it was sent.
+  const huge = ask('PUT', '/destinations/wrong', crm({ name: 'x'.repeat(10_000_000) }));
+  assert.ok([413, undefined].includes((await huge.catch(() => undefined))?.status));
   const text = await ask('PUT', '/destinations/wrong', JSON.stringify(crm()), {
     'content-type': 'text/plain',
   });

@@ -52,6 +52,8 @@ export interface PlanOptions extends ResourceBounds, OverlapOptions {
   readonly prune: boolean;
   /** From now on, files manage what they name, also what the API has managed. */
   readonly takeOver: boolean;
+  /** The API plans, and manages what it names; missing: files do. */
+  readonly managedBy?: 'api';
   /** Traits follow changed names. */
   readonly rename: boolean;
   /** The key that the stored secrets were encrypted with is lost. */
@@ -169,7 +171,7 @@ function planOne(
   options: PlanOptions,
 ): Change {
   const { kind, id } = desired;
-  const { secretKeys, identityOf } = options;
+  const { secretKeys, identityOf, managedBy } = options;
   const isIdentified = kind === 'Destination' || kind === 'NoticeHook';
   const { uid, ...identity }: NewIdentity = stored ?? (isIdentified ? identityOf(desired) : {});
   const before = stored?.sealed === undefined ? undefined : opened(stored.sealed, secretKeys);
@@ -177,6 +179,7 @@ function planOne(
   const resource = Object.freeze({
     ...desired,
     ...(uid === undefined ? {} : { uid }),
+    ...(managedBy === undefined ? {} : { managedBy }),
     ...(overlap.formerSecrets === undefined ? {} : { formerSecrets: overlap.formerSecrets }),
   });
   const fields = [
