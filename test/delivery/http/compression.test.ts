@@ -52,6 +52,7 @@ function send(prepared: PreparedDestination, text: string, sender: HttpSender): 
       body,
       headers: prepared.headersOf('m1', body, Date.now()),
       messageId: 'm1',
+      batchSize: 0,
       authorization: () => undefined,
       mayFollow: () => true,
       settled: resolve,
