@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { afterEach, describe, test } from 'node:test';
 import { outcomeOfResults } from '../../src/delivery/batch/results.ts';
 import type { Sending } from '../../src/delivery/sender.ts';
 import type { BatchRules } from '../../src/resources/resource.ts';
@@ -18,6 +18,7 @@ const batch: BatchRules = { events: 100, wait: '1s', bytes: '256KB' };
 function worldWith(changes: Parameters<SimulatedWorld['addDestination']>[1] = {}): SimulatedWorld {
   const world = new SimulatedWorld();
   world.addDestination('crm', { batch, ...changes });
+  worlds.push(world);
   return world;
 }
 
@@ -47,6 +48,12 @@ function results(sending: Sending, statusOf: (index: number) => number, error?: 
   const reading = { answerRules: undefined, keptAnswerBytes: 2_048 };
   return { outcome: outcomeOfResults(207, batchSize, body, reading), afterMs: 20 };
 }
+
+const worlds: SimulatedWorld[] = [];
+
+afterEach(() => {
+  for (const world of worlds.splice(0)) assert.equal(world.engine.state().queued, 0);
+});
 
 describe('a batch', () => {
   test('is the array of the bodies that its events have alone', async () => {
@@ -273,6 +280,19 @@ describe('the order of batches', () => {
       [...ids, ...more].filter((id) => id !== 'm5'),
     );
     assert.equal(flying.most, 1);
+  });
+
+  test('is kept where the rest of a batch is looked at again before it goes out', async () => {
+    const world = worldWith({ topic: 'dedicated', rateLimit: 4 });
+    world.engine.sharesChanged({ indexes: new Set([0]), count: 1 }, 'crm');
+    world.answer = refusing(['m3']);
+    const topic = world.topology.dedicatedTopic('crm').name;
+    const ids = Array.from({ length: 30 }, () => world.publish('crm', 'u', {}, topic));
+    await world.clock.pass(2 * minuteMs);
+    assert.deepEqual(
+      world.delivered,
+      ids.filter((id) => id !== 'm3'),
+    );
   });
 
   test('is strict where it should be: one event of each user at a time', async () => {

@@ -9,6 +9,12 @@ interface Part {
   isRefused: boolean;
 }
 
+/** What goes out in one request, and the run that it is of. */
+export interface PartOfRun {
+  readonly run: BatchRun;
+  readonly jobs: readonly Job[];
+}
+
 /** Too many bytes are no fault of one event, so that one half is small enough says nothing of the other one. */
 const tooLarge = 413;
 
@@ -146,17 +152,23 @@ export class BatchRuns {
     for (const run of this.#all) yield* run.rest();
   }
 
-  /** Takes out the events of all runs, in their order. */
-  takeAll(): Job[] {
-    const taken: Job[] = [];
+  /**
+   * Takes out the events of all runs, in their order, and ends those runs of which nothing is in flight.
+   * @param taken gets the events
+   * @returns the events that keep the places of their users no longer
+   */
+  takeAll(taken: Job[]): Job[] {
     const mostOf = (this.#most ??= new WeakMap());
     for (const run of this.#all)
       run.takeRest((job, most) => {
         taken.push(job);
         mostOf.set(job, most);
       });
+    const places = taken.slice();
+    for (const { jobs } of this.#ready)
+      for (const job of jobs) if (job.line === undefined) places.push(job);
     this.#all.clear();
     this.#ready.clear();
-    return taken;
+    return places;
   }
 }

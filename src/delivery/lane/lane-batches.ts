@@ -1,6 +1,6 @@
 import type { Timer } from '../../ops/clock.ts';
 import { Batch, bracketsBytes, commaBytes, mostTogether } from '../batch/batch.ts';
-import { BatchRun } from '../batch/batch-run.ts';
+import { BatchRun, type PartOfRun } from '../batch/batch-run.ts';
 import type { Job } from '../job.ts';
 import { isAboutSome, skipped, worse, type Outcome } from '../outcome.ts';
 import type { PreparedDestination } from '../prepared-destination.ts';
@@ -85,17 +85,16 @@ export class LaneBatches {
    */
   startNext(): boolean {
     const { waiting, hold, settlement, context } = this.#deps;
-    const run = (hold.isOn ? undefined : waiting.nextRun()) ?? this.#form();
-    if (run === undefined) return false;
-    const part = run.next();
-    const jobs = part.filter((job) => {
+    const part = (hold.isOn ? undefined : waiting.nextPart()) ?? this.#form();
+    if (part === undefined) return false;
+    const { run } = part;
+    const jobs = part.jobs.filter((job) => {
       const ending = settlement.endingAtTurn(job, undefined);
       if (ending === undefined) return true;
       if (job.line === undefined) context.disposal.carryOut(job, ending);
       else settlement.ended(job, ending);
       return false;
     });
-    waiting.runSent(run, part);
     if (jobs.length > 0) this.#send(new Batch(run, jobs, this));
     else waiting.runBack(run, []);
     return jobs.length > 0;
@@ -160,7 +159,7 @@ export class LaneBatches {
   get #isFull(): boolean {
     const missing = this.#missing;
     if (missing.events > 0 && missing.bytes > 0) return false;
-    missing.events = this.#limits.events;
+    missing.events = Math.min(this.#limits.events, this.#deps.rate.mostTogether);
     missing.bytes = this.#limits.bytes - bracketsBytes;
     for (const { body } of this.#deps.waiting.startable()) {
       missing.events -= 1;
@@ -171,7 +170,7 @@ export class LaneBatches {
   }
 
   /** Takes jobs that wait, as many as may go together. */
-  #form(): BatchRun | undefined {
+  #form(): PartOfRun | undefined {
     const { waiting, slots, hold } = this.#deps;
     const { turn } = slots;
     const filling = new Filling(this.#most, this.#limits.bytes, waiting);
@@ -193,14 +192,16 @@ export class LaneBatches {
     }
     this.#lookAgain();
     if (waiting.queued === 0) this.#sinceMs = undefined;
-    return filling.jobs.length === 0 ? undefined : new BatchRun(filling.jobs);
+    if (filling.jobs.length === 0) return undefined;
+    const run = new BatchRun(filling.jobs);
+    return { run, jobs: run.next() };
   }
 
   /** While nobody knows whether the endpoint is back, one event is enough to find it out. */
   get #most(): number {
-    const { endpoints } = this.#deps;
+    const { endpoints, rate } = this.#deps;
     const isProbe = endpoints.troubled && endpoints.closedCount === 0;
-    return isProbe ? 1 : this.#limits.events;
+    return isProbe ? 1 : Math.min(this.#limits.events, rate.mostTogether);
   }
 
   #send(batch: Batch): void {

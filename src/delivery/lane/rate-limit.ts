@@ -5,6 +5,11 @@ import type { WorkShare, WorkShares } from './work-shares.ts';
 
 /** Longer timers are split, because Node's end at 24 days. */
 const maxTimerMs = 60_000;
+/**
+ * The events that a limit lets through in this time may go out together. What comes back for its turn waits for as long
+ * behind a batch, which is no reason yet to put it off again.
+ */
+const togetherMs = 1_000;
 /** A limit may be exceeded by this much of it, plus one event, in any span of time. */
 export const burstMs = 100;
 
@@ -88,6 +93,8 @@ export class LaneRate {
   /** Undefined without a limit, and while another worker has the limit or its owner is not known. */
   #limit: RateLimit | undefined;
   #isOfRequests = false;
+  /** The most events that may go out in one request. */
+  mostTogether = Infinity;
   /** The events of a full batch, where the limit counts requests; else 1. */
   #perTurn = 1;
   #timer: Timer | undefined;
@@ -109,16 +116,21 @@ export class LaneRate {
   update(destination: Destination): void {
     const { clock, shares } = this.#options;
     const { rateLimit, rateLimitOf, batch } = destination;
-    const most = batch?.events ?? 1;
+    const events = batch?.events ?? 1;
     this.#isOfRequests = rateLimitOf === 'requests';
-    this.#perTurn = this.#isOfRequests ? most : 1;
+    this.#perTurn = this.#isOfRequests ? events : 1;
+    this.mostTogether =
+      rateLimit === undefined || this.#isOfRequests
+        ? Infinity
+        : Math.max(1, Math.floor((rateLimit * togetherMs) / 1_000));
+    const turns = this.#isOfRequests ? 1 : Math.min(events, this.mostTogether);
     this.#timer?.cancel();
     this.#timer = undefined;
     const { share, sinceMs } = shares.of(destination);
     this.#share = rateLimit === undefined ? 1 : share;
     if (rateLimit === undefined || share !== 1) this.#limit = undefined;
     else if (this.#limit === undefined)
-      this.#limit = new RateLimit(rateLimit, sinceMs, most / this.#perTurn);
+      this.#limit = new RateLimit(rateLimit, sinceMs, turns);
     else this.#limit.change(rateLimit, clock.steadyNow());
   }
 

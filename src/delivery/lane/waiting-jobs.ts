@@ -1,5 +1,5 @@
 import { ageFromMs } from '../../event/envelope.ts';
-import { BatchRuns, type BatchRun } from '../batch/batch-run.ts';
+import { BatchRuns, type BatchRun, type PartOfRun } from '../batch/batch-run.ts';
 import type { Job } from '../job.ts';
 import { JobQueue, JobsByUser } from './job-links.ts';
 import type { Turn } from './slots.ts';
@@ -120,17 +120,15 @@ export class WaitingJobs {
     return this.#runs?.mostWith(job) ?? Infinity;
   }
 
-  /** A run that could start. */
-  nextRun(): BatchRun | undefined {
+  /** Takes the next part of a run. What the run has left waits here, while the part is in flight. */
+  nextPart(): PartOfRun | undefined {
     const run = this.#runs?.next();
-    if (run !== undefined) this.#queued -= run.size;
-    return run;
-  }
-
-  /** What a run has left waits here, while a part of it is in flight. */
-  runSent(run: BatchRun, jobs: readonly Job[]): void {
+    if (run === undefined) return undefined;
+    this.#queued -= run.size;
+    const jobs = run.next();
     for (const job of jobs) this.#count(job, -1);
     this.#runs?.sent(run);
+    return { run, jobs };
   }
 
   /**
@@ -210,9 +208,9 @@ export class WaitingJobs {
 
   /** Takes out all waiting jobs, those of a user in their order. */
   takeAll(): Job[] {
-    const jobs = this.#runs?.takeAll() ?? [];
+    const jobs: Job[] = [];
     // Those that wait behind one of these come after all of these.
-    for (const first of jobs.slice()) {
+    for (const first of this.#runs?.takeAll(jobs) ?? []) {
       let job = this.#users.advance(first);
       for (; job !== undefined; job = this.#users.advance(job)) jobs.push(job);
     }
