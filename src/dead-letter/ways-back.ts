@@ -1,6 +1,6 @@
 import { isOf, type Identity } from '../event/uid.ts';
 import type { FollowedResources } from '../resources/config/config-topic.ts';
-import { destinationOfHook, nameOfDestination } from '../resources/notice-hook.ts';
+import { deliveredAs, nameOfDestination } from '../resources/notice-hook.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import { partitionKeyOf, type Destination } from '../resources/resource.ts';
 import { recordKey } from '../resources/config/stored.ts';
@@ -94,8 +94,9 @@ export class WaysBack {
     const stored = this.#config.resources.get(recordKey(nameOfDestination(id)));
     if (stored === undefined) return 'deleted';
     const resource = stored.sealed?.sealed;
-    if (resource?.kind === 'NoticeHook') return destinationOfHook(resource);
-    if (resource?.kind !== 'Destination') return 'unreadable';
-    return resource.enabled ? resource : 'disabled';
+    if (resource?.kind !== 'Destination' && resource?.kind !== 'NoticeHook') return 'unreadable';
+    const destination = deliveredAs(resource, id);
+    if (destination === undefined) return 'deleted';
+    return destination.enabled ? destination : 'disabled';
   }
 }

@@ -23,7 +23,7 @@ import { waitAtMost } from '../ops/wait.ts';
 import { exposeClientCertificates } from '../resources/client-certificate.ts';
 import type { Config } from '../resources/config/config.ts';
 import { fenceMs, type DeletionTimes, type Fence } from '../resources/fence/fence.ts';
-import { destinationIdOf } from '../resources/notice-hook.ts';
+import { destinationIdOf, notifyDestinationId } from '../resources/notice-hook.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import type { Topology } from '../topology.ts';
 import { DedicatedTopics } from './dedicated-topics.ts';
@@ -89,7 +89,9 @@ export async function startDelivery(deps: DeliveryDeps): Promise<Role> {
   const engine = createEngine(deps, events);
   config.onChange((change) => {
     const id = destinationIdOf(change);
-    if (id !== undefined) engine.destinationChanged(id);
+    if (id === undefined) return;
+    engine.destinationChanged(id);
+    engine.destinationChanged(notifyDestinationId(id));
   });
   deps.pauses.onChange((id) => {
     engine.destinationChanged(id);

@@ -5,7 +5,7 @@ import type { Notice } from '../event/notice.ts';
 import type { WithUid } from '../event/uid.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import { hookDestinationId } from '../resources/notice-hook.ts';
-import { partitionKeyOf, type NoticeHook } from '../resources/resource.ts';
+import { partitionKeyOf, type Destination, type NoticeHook } from '../resources/resource.ts';
 import type { Episode } from './episode.ts';
 
 /** The destination that a notice is about. */
@@ -70,12 +70,12 @@ function textOf(
       return `Destination ${destination} works again, after ${forText}.`;
     case 'disabled': {
       const because = isGone
-        ? 'its endpoint answers 422: it takes no more events'
+        ? 'its endpoint answers 410: it takes no more events'
         : `nothing has reached it for ${roughDuration(nowMs - episode.undeliveredSinceMs)}`;
       return `Destination ${destination} is paused, because ${because}. Its events are kept for ${keptFor}; \`postrider resume ${destination}\` sends them.`;
     }
     case 'failing':
-      return `Destination ${destination} has failed for ${forText}, since ${minute(episode.sinceMs)}${answerText(view)}.${waitingText(view)}`;
+      return `Destination ${destination} has failed for ${forText}, since ${minute(episode.sinceMs)}${answerText(view)}.${waitingText({ waiting: view?.waiting.total, deadline: view?.deadline })}`;
   }
 }
 
@@ -88,16 +88,22 @@ function answerText(view: DestinationView | undefined): string {
   return detail === undefined ? '' : `: ${detail}`;
 }
 
-function waitingText(view: DestinationView | undefined): string {
-  const { waiting, deadline } = view ?? {};
-  if (waiting === undefined || waiting.total === 0) return '';
-  const events = waiting.total === 1 ? '1 event waits' : `${waiting.total} events wait`;
+/** @param waiting the number of events */
+export function waitingText({
+  waiting = 0,
+  deadline,
+}: {
+  readonly waiting?: number | undefined;
+  readonly deadline?: string | undefined;
+}): string {
+  if (waiting === 0) return '';
+  const events = waiting === 1 ? '1 event waits' : `${waiting} events wait`;
   const ends =
     deadline === undefined ? '' : `; the first is given up at ${minute(Date.parse(deadline))}`;
   return ` ${events}${ends}.`;
 }
 
-function minute(timeMs: number): string {
+export function minute(timeMs: number): string {
   return `${new Date(timeMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
@@ -112,17 +118,31 @@ export function hookBody(
 /** In the place of an event's source; no source has this id. */
 const noSource = '-';
 
-/** A notice as a record for delivery, where it is an event like any other. */
+/** The record of a notice for a hook. */
 export function hookRecord(
   topic: string,
   hook: NoticeHook,
   notice: Notice,
   configOffset: number,
 ): OutgoingRecord {
-  const destinationId = hookDestinationId(hook.id);
+  const place = { ...hook, id: hookDestinationId(hook.id) };
+  return noticeRecord(topic, place, notice, hookBody(hook, notice), configOffset);
+}
+
+/**
+ * A notice as a record for delivery, where it is an event like any other.
+ * @param place the destination of delivery that it goes to
+ */
+export function noticeRecord(
+  topic: string,
+  place: Pick<Destination, 'id' | 'uid' | 'rateLimit'>,
+  notice: Pick<Notice, 'id' | 'at' | 'destination'>,
+  body: string,
+  configOffset: number,
+): OutgoingRecord {
   const envelope = encodeEnvelope({
-    destinationId,
-    uid: hook.uid,
+    destinationId: place.id,
+    uid: place.uid,
     sourceId: noSource,
     messageId: notice.id,
     type: 'notice',
@@ -132,10 +152,10 @@ export function hookRecord(
   });
   return {
     topic,
-    partitionKey: partitionKeyOf({ ...hook, id: destinationId }),
+    partitionKey: partitionKeyOf(place),
     // The key keeps the notices of one destination in order.
-    key: deliveryKey(destinationId, notice.destination),
-    value: hookBody(hook, notice),
+    key: deliveryKey(place.id, notice.destination),
+    value: body,
     headers: { [envelopeHeader]: envelope },
   };
 }

@@ -6,13 +6,14 @@ import type { Notice } from '../event/notice.ts';
 import { isOf, type Identity, type WithUid } from '../event/uid.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import type { Config } from '../resources/config/config.ts';
-import { hookDestinationId, nameOfDestination } from '../resources/notice-hook.ts';
+import { hookDestinationId, isOfNotify, nameOfDestination } from '../resources/notice-hook.ts';
 import type { Destination, NoticeHook } from '../resources/resource.ts';
 import { pauseRecord } from '../resources/pauses/pause.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import { composeNotice, hookRecord, type Subject } from './compose.ts';
 import { episodeOf, nextOf, type Episode, type Next, type Seen } from './episode.ts';
 import type { NoticeEvents } from './events.ts';
+import { ownerRecord } from './owner-notice.ts';
 import type { WorkerReports } from './worker-reports.ts';
 
 interface WatcherOptions {
@@ -55,6 +56,13 @@ interface Step {
   readonly said: readonly DestinationStatus[];
 }
 
+interface Told {
+  readonly notice: Notice;
+  readonly subject: Subject;
+  /** The first notice of this episode that says so. */
+  readonly isFirstFailure: boolean;
+}
+
 /** Checks all destinations that fail or did, and carries out the decision about each. */
 export class Watcher {
   readonly #options: WatcherOptions;
@@ -79,7 +87,9 @@ export class Watcher {
   async look(reports: WorkerReports, nowMs: number): Promise<void> {
     if (!this.#options.config.isFresh()) return;
     const failing = reports.failing(nowMs);
-    const steps = Array.from(new Set([...failing.keys(), ...this.#episodes.keys()]), (id): Step => {
+    // A destination's owner who cannot be told about it is nobody's business but theirs.
+    const ids = [...failing.keys(), ...this.#episodes.keys()].filter((id) => !isOfNotify(id));
+    const steps = Array.from(new Set(ids), (id): Step => {
       const destination = { id, uid: this.#options.config.uidOf(id) };
       const said = (failing.get(id) ?? []).filter((each) => isOf(destination, each));
       const known = this.#episodes.get(id);
@@ -130,8 +140,9 @@ export class Watcher {
    */
   async #carryOut(steps: readonly Step[], nowMs: number): Promise<void> {
     const { events, send, topics } = this.#options;
-    const told = steps.flatMap((step) => this.#noticeOf(step, nowMs) ?? []);
-    const copies = this.#copiesOf(told);
+    const subjects = steps.flatMap((step) => this.#toldOf(step, nowMs) ?? []);
+    const told = subjects.map(({ notice }) => notice);
+    const copies = [...this.#copiesOf(told), ...subjects.flatMap((each) => this.#ownerCopy(each))];
     const pauses = steps.flatMap(({ destination, next: { due, episode } }) =>
       due?.kind === 'disable' ? this.#pauseOf(destination, due.isGone, episode, nowMs) : [],
     );
@@ -149,7 +160,7 @@ export class Watcher {
       events.written(notice, hooks.filter((hook) => isFor(hook, notice)).length);
   }
 
-  #noticeOf({ destination, known, next, said }: Step, nowMs: number): Notice | undefined {
+  #toldOf({ destination, known, next, said }: Step, nowMs: number): Told | undefined {
     const { id, uid } = destination;
     const { due, episode = known } = next;
     if (due === undefined || due.kind === 'disable' || episode === undefined) return undefined;
@@ -161,8 +172,10 @@ export class Watcher {
       episode,
       view: said.length === 0 ? undefined : viewOf(id, said),
     };
-    const { kind: notice, ...rest } = due;
-    return composeNotice({ notice, ...rest }, subject, this.#options.keptFor, nowMs);
+    const { kind, ...rest } = due;
+    const notice = composeNotice({ notice: kind, ...rest }, subject, this.#options.keptFor, nowMs);
+    const toldBefore = known !== undefined && isOf(destination, known) ? known.told : 0;
+    return { notice, subject, isFirstFailure: kind === 'failing' && toldBefore === 0 };
   }
 
   #copiesOf(told: readonly Notice[]): OutgoingRecord[] {
@@ -172,6 +185,17 @@ export class Watcher {
         hookRecord(topics.retry, hook, notice, config.offset),
       ),
     );
+  }
+
+  /** The owner is told once that the destination fails, and not again after hours and days. */
+  #ownerCopy(told: Told): OutgoingRecord[] {
+    const { notice, subject, isFirstFailure } = told;
+    const { config, topics, keptFor } = this.#options;
+    const destination = config.destination(subject.destination);
+    // That its secrets cannot be read here is not its owner's affair.
+    if (destination?.notify === undefined || subject.view?.state === 'unreadable') return [];
+    if (notice.notice === 'failing' && !isFirstFailure) return [];
+    return [ownerRecord(topics.retry, destination, told, keptFor, config.offset)];
   }
 
   #pauseOf(

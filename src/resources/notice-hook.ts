@@ -1,11 +1,25 @@
 import type { Destination, NoticeHook, ResourceKind } from './resource.ts';
 
-/** Ids of resources have no colon, so no destination has such an id. */
-const prefix = 'notices:';
+/**
+ * Notices are delivered like events, so each place for them is a destination of delivery. Ids of resources have no
+ * colon, so no other destination has such an id.
+ */
+const hookPrefix = 'notices:';
+const notifyPrefix = 'notify:';
 
 /** The destination id under which notices for a hook are delivered. */
 export function hookDestinationId(hookId: string): string {
-  return prefix + hookId;
+  return hookPrefix + hookId;
+}
+
+/** The destination id under which a destination's owner is told about it. */
+export function notifyDestinationId(destinationId: string): string {
+  return notifyPrefix + destinationId;
+}
+
+/** Says whether it is the id under which a destination's owner is told about it. */
+export function isOfNotify(destinationId: string): boolean {
+  return destinationId.startsWith(notifyPrefix);
 }
 
 /** The resource that delivery identifies by this id. */
@@ -13,9 +27,12 @@ export function nameOfDestination(destinationId: string): {
   readonly kind: 'Destination' | 'NoticeHook';
   readonly id: string;
 } {
-  return destinationId.startsWith(prefix)
-    ? { kind: 'NoticeHook', id: destinationId.slice(prefix.length) }
-    : { kind: 'Destination', id: destinationId };
+  if (destinationId.startsWith(hookPrefix))
+    return { kind: 'NoticeHook', id: destinationId.slice(hookPrefix.length) };
+  return {
+    kind: 'Destination',
+    id: isOfNotify(destinationId) ? destinationId.slice(notifyPrefix.length) : destinationId,
+  };
 }
 
 /** The id by which delivery identifies a resource; undefined: nothing is delivered to it. */
@@ -27,22 +44,54 @@ export function destinationIdOf(name: {
   return name.kind === 'Destination' ? name.id : undefined;
 }
 
+/** The resource as delivery knows it by the id; undefined: it tells its owner nothing. */
+export function deliveredAs(
+  resource: Destination | NoticeHook,
+  destinationId: string,
+): Destination | undefined {
+  if (resource.kind === 'NoticeHook') return destinationOfHook(resource);
+  return isOfNotify(destinationId) ? destinationOfNotify(resource) : resource;
+}
+
 /** The hook as a destination. No call is routed to it. */
-export function destinationOfHook(hook: NoticeHook): Destination {
+function destinationOfHook(hook: NoticeHook): Destination {
   const { id, uid, name, url, headers, sharedSecret, rateLimit } = hook;
   return Object.freeze({
-    kind: 'Destination',
+    ...ofNotices,
     id: hookDestinationId(id),
     uid,
     name,
-    sources: Object.freeze([]),
-    enabled: true,
     ...(sharedSecret === undefined ? {} : { sharedSecret }),
     webhooks: Object.freeze([Object.freeze({ url, headers })]),
     secretUrl: true,
-    payload: 'full',
     ...(rateLimit === undefined ? {} : { rateLimit }),
-    topic: 'shared',
-    disableAfter: 'never',
   });
 }
+
+/** The place where a destination's owner is told about it: signed as the destination's events are. */
+function destinationOfNotify(destination: Destination): Destination | undefined {
+  const { id, uid, name, notify, sharedSecret, signature, formerSecrets } = destination;
+  if (notify === undefined) return undefined;
+  const { idempotencyHeader, secretUrl } = destination;
+  return Object.freeze({
+    ...ofNotices,
+    id: notifyDestinationId(id),
+    uid,
+    name,
+    ...(sharedSecret === undefined ? {} : { sharedSecret }),
+    ...(signature === undefined ? {} : { signature }),
+    ...(formerSecrets === undefined ? {} : { formerSecrets }),
+    ...(idempotencyHeader === undefined ? {} : { idempotencyHeader }),
+    webhooks: Object.freeze([Object.freeze({ url: notify.url, headers: Object.freeze({}) })]),
+    ...(secretUrl === undefined ? {} : { secretUrl }),
+  });
+}
+
+const ofNotices = {
+  kind: 'Destination',
+  sources: Object.freeze([]),
+  enabled: true,
+  payload: 'full',
+  topic: 'shared',
+  disableAfter: 'never',
+} as const;

@@ -134,6 +134,13 @@ export interface Destination extends WithUid, Managed {
   /** A duration or `never`: how long nothing may reach it before it is paused. `DISABLE_AFTER` without it. */
   readonly disableAfter?: string;
   readonly retry?: RetryRules;
+  /** The place where its owner is told that it fails, is paused for that, and works again. */
+  readonly notify?: Notify;
+}
+
+export interface Notify {
+  /** A URL like that of a webhook, without placeholders; a secret if the URLs of the destination are. */
+  readonly url: string;
 }
 
 /** A place for notices: the people who run this deployment, or their chat. Its URL is a secret. */

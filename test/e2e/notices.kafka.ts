@@ -70,13 +70,18 @@ before(async () => {
   postrider = await install({});
   await run(['topics', '--create']);
   const destination = { kind: 'Destination', sources: ['shop'], name: 'D' };
+  const signedByTheStandard = {
+    sharedSecret,
+    signature: 'standard',
+    notify: { url: `${receiver.url}/owner` },
+  };
   const resources = [
     ...['shop', 'left'].map((id) => ({ kind: 'Source', id, name: id, writeKeys: [id] })),
     ...['crm', 'ads', 'late', 'left'].map((id) => ({
       ...destination,
       id,
       webhooks: [{ url: `${receiver.url}/${id}` }],
-      ...(id === 'crm' ? { disableAfter: '1h' } : {}),
+      ...(id === 'crm' ? { disableAfter: '1h', ...signedByTheStandard } : {}),
       ...(id === 'left' ? { disableAfter: 'never', sources: ['left'] } : {}),
     })),
     {
@@ -154,7 +159,23 @@ test('disableAfter pauses it: its events are kept, operators are told, and resum
   });
 });
 
-test('an endpoint that answers 422 is paused: its events are kept, and resume sends them', async () => {
+test("the destination's owner is told the same at the place of their own, signed as events are", async () => {
+  const toOwner = (): Arrival[] => arrived.filter(({ path }) => path === '/owner');
+  await eventually(() => {
+    const kinds = toOwner().map(({ body }) => (JSON.parse(body.toString()) as Notice).notice);
+    assert.deepEqual([...new Set(kinds)], ['disabled', 'well']);
+  });
+  for (const { signature, headers, body } of toOwner()) {
+    assert.equal(signature, 'valid');
+    assert.ok(headers['webhook-id']?.includes('notice-crm-'));
+    assert.doesNotMatch(body.toString(), /postrider|"uid"/i);
+  }
+  assert.match(await run(['send-test', 'notify:crm']), /\/owner +delivered/);
+  const last = toOwner().at(-1)?.body.toString() ?? '';
+  assert.match(last, /"notice":"test"/);
+});
+
+test('an endpoint that answers 410 is paused: its events are kept, and resume sends them', async () => {
   await run(['produce', '--source', 'left'], '{"type":"identify","userId":"u","messageId":"m2"}');
   await eventually(() => {
     assert.deepEqual(told().slice(3), ['left disabled']);
@@ -162,7 +183,7 @@ test('an endpoint that answers 422 is paused: its events are kept, and resume se
   const { text } = JSON.parse(lastTold()) as Notice;
   assert.match(
     text,
-    /^Destination left is paused, because its endpoint answers 422: it takes no more /,
+    /^Destination left is paused, because its endpoint answers 410: it takes no more /,
   );
   assert.match(
     await run(['pause', 'left']),

@@ -10,7 +10,7 @@ import { PostriderError } from '../../errors.ts';
 import { hintAt } from '../../near.ts';
 import { systemClock } from '../../ops/clock.ts';
 import { startConfig } from '../../resources/config/config-store.ts';
-import { hookDestinationId } from '../../resources/notice-hook.ts';
+import { hookDestinationId, isOfNotify } from '../../resources/notice-hook.ts';
 import type { Destination, NoticeHook } from '../../resources/resource.ts';
 import { createSecretKeys } from '../../resources/config/secrets.ts';
 import { audited } from '../audit.ts';
@@ -21,7 +21,10 @@ import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
 export function registerSendTest(program: Command, context: Context): void {
   withOutput(program.command('send-test'))
     .description('send one signed test event to each URL of a destination, and print the answers')
-    .argument('<destination>', 'id of the destination; for a notice hook, notices:<id>')
+    .argument(
+      '<destination>',
+      'id of the destination; for a notice hook, notices:<id>; for its notify, notify:<id>',
+    )
     .action((id: string, options: OutputOptions) => sendTest(context, id, options));
 }
 
@@ -44,7 +47,8 @@ export async function testDestination(
   const { sendTest: send, testEvent } = await import('../../delivery/send-test.ts');
   const { destination, hook } = await receiverOf(context, id);
   const now = new Date(systemClock.now()).toISOString();
-  const message = hook === undefined ? testEvent(destination, now) : testNotice(hook, now);
+  const isNotice = hook !== undefined || isOfNotify(id);
+  const message = isNotice ? testNotice(hook, now) : testEvent(destination, now);
   return send(destination, message, {
     clock: systemClock,
     timeoutMs: settings.deliveryTimeoutMs,
@@ -84,10 +88,16 @@ async function receiverOf(context: Context, id: string): Promise<TestReceiver> {
   throw new PostriderError('not-found', `there is no destination ${id}${hintAt(id, known)}`);
 }
 
-function testNotice(hook: NoticeHook, at: string): TestMessage {
+/** @param hook undefined: the place where a destination's owner is told about it */
+function testNotice(hook: NoticeHook | undefined, at: string): TestMessage {
   const id = `notice-test-${randomUUID()}`;
+  const notice = 'test';
+  if (hook === undefined) {
+    const text = 'This is a test: notices about your endpoint arrive here.';
+    return { messageId: id, body: JSON.stringify({ type: 'notice', id, at, notice, text }) };
+  }
   const text = 'This is a test of Postrider: notices about destinations arrive here.';
-  return { messageId: id, body: hookBody(hook, { id, at, notice: 'test', text }) };
+  return { messageId: id, body: hookBody(hook, { id, at, notice, text }) };
 }
 
 function describe({ publicUrl, outcome, tookMs, compression }: TestAnswer): string {

@@ -205,7 +205,11 @@ function warningOf(url: string, isTokenUrl: boolean, allowed: Allowed): string |
 function urlsOf(resource: Resource): readonly (readonly [readonly PropertyKey[], string])[] {
   if (resource.kind === 'NoticeHook') return [[['url'], resource.url]];
   if (resource.kind !== 'Destination') return [];
-  return resource.webhooks.map(({ url }, index) => [['webhooks', index, 'url'], url] as const);
+  const { webhooks, notify } = resource;
+  return [
+    ...webhooks.map(({ url }, index) => [['webhooks', index, 'url'], url] as const),
+    ...(notify === undefined ? [] : [[['notify', 'url'], notify.url] as const]),
+  ];
 }
 
 /** The URLs of authorization servers, with their paths. */

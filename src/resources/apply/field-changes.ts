@@ -87,7 +87,12 @@ function shownDocument(resource: Resource): object {
   }
   if (masked.kind === 'Destination') {
     const webhooks = masked.webhooks.map(shownWebhook);
-    return { ...document, webhooks };
+    const { notify } = masked;
+    return {
+      ...document,
+      webhooks,
+      ...(notify && { notify: { url: withoutQuery(notify.url) } }),
+    };
   }
   if (masked.kind === 'NoticeHook') return { ...document, url: withoutQuery(masked.url) };
   return document;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { destinationOfHook, nameOfDestination } from '../notice-hook.ts';
+import { deliveredAs, nameOfDestination } from '../notice-hook.ts';
 import type { Destination, NoticeHook, Source } from '../resource.ts';
 import { ConnectedDestinations, type Connected, type RoutedDestination } from './connected.ts';
 import type { ResourceName } from './stored.ts';
@@ -19,8 +19,8 @@ export class ConfigIndex {
   readonly #sources = new Map<string, Source>();
   readonly #destinations = new Map<string, Destination>();
   readonly #noticeHooks = new Map<string, NoticeHook>();
-  /** Created when needed: one object for each version of a hook. */
-  readonly #hookDestinations = new WeakMap<NoticeHook, Destination>();
+  /** Created when needed: one object for each version of a hook, or of a destination whose owner is told. */
+  readonly #forNotices = new WeakMap<NoticeHook | Destination, Destination>();
   /** Destinations of which no version's secrets can be read here. */
   readonly #sealed = new Map<string, RoutedDestination>();
   readonly #byWriteKey = new SourcesByWriteKey();
@@ -75,9 +75,9 @@ export class ConfigIndex {
     return this.#sources.get(id);
   }
 
-  /** Also the destination that stands for a notice hook. */
+  /** Also a destination of notices: that of a hook, or of another destination's owner. */
   destination(id: string): Destination | undefined {
-    return this.#destinations.get(id) ?? this.#hookDestination(id);
+    return this.#destinations.get(id) ?? this.#destinationForNotices(id);
   }
 
   noticeHooks(): Iterable<NoticeHook> {
@@ -102,14 +102,15 @@ export class ConfigIndex {
     this.#sealed.delete(destinationId);
   }
 
-  #hookDestination(id: string): Destination | undefined {
+  #destinationForNotices(id: string): Destination | undefined {
     const name = nameOfDestination(id);
-    const hook = name.kind === 'NoticeHook' ? this.#noticeHooks.get(name.id) : undefined;
-    if (hook === undefined) return undefined;
-    const known = this.#hookDestinations.get(hook);
+    const ofKind = name.kind === 'NoticeHook' ? this.#noticeHooks : this.#destinations;
+    const resource = ofKind.get(name.id);
+    if (resource === undefined) return undefined;
+    const known = this.#forNotices.get(resource);
     if (known !== undefined) return known;
-    const made = destinationOfHook(hook);
-    this.#hookDestinations.set(hook, made);
+    const made = deliveredAs(resource, id);
+    if (made !== undefined) this.#forNotices.set(resource, made);
     return made;
   }
 

@@ -53,8 +53,17 @@ function mapDestination(destination: Destination, map: MapSecret): Destination {
     ...destination,
     ...mapSharedSecret(destination, map),
     ...mapFormerSecrets(destination, map),
+    ...(isSecret ? mapNotify(destination, map) : {}),
     webhooks: Object.freeze(webhooks),
   });
+}
+
+function mapNotify(destination: Destination, map: MapSecret): Pick<Destination, 'notify'> {
+  const { notify } = destination;
+  if (notify === undefined) return {};
+  return {
+    notify: Object.freeze({ url: mapUrl(destination, notify.url, ['notify', 'url'], map) }),
+  };
 }
 
 function mapNoticeHook(hook: NoticeHook, map: MapSecret): NoticeHook {

@@ -137,6 +137,8 @@ const secretOverlap = z
   .string(secretOverlapRule)
   .refine((text) => (parseDuration(text) ?? Infinity) <= longestOverlapMs, secretOverlapRule);
 
+const notify = z.strictObject({ url: z.string().superRefine(refuse(hookUrlProblem)) });
+
 const destination = z.strictObject({
   kind: z.literal('Destination'),
   id,
@@ -167,6 +169,7 @@ const destination = z.strictObject({
   ...orderFields,
   disableAfter: z.exactOptional(disableAfter),
   retry: z.exactOptional(retryRules),
+  notify: z.exactOptional(notify),
 });
 
 const noticeHook = z.strictObject({
@@ -338,6 +341,7 @@ function fieldsAt(path: readonly PropertyKey[], kind: ResourceKind): readonly st
   if (ofLogin !== undefined) return ofLogin;
   const [field] = path;
   if (field === 'retry') return retryFields;
+  if (field === 'notify') return Object.keys(notify.shape);
   if (field === 'batch') return batchFields;
   if (field === 'body') return bodyShapeFields;
   return field === 'limits' ? limitFields : Object.keys(webhook.shape);

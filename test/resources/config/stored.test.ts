@@ -206,7 +206,11 @@ test('a record key names kind and id; those of later versions are left alone', (
 const chat = 'https://hooks.chat.example.com/services/T1/s3cret?a=b';
 const shownChat = 'https://hooks.chat.example.com/#';
 const hook = exampleHook({ url: chat, headers: { 'X-Token': 't0ken' } });
-const behindUrl = exampleDestination({ secretUrl: true, webhooks: [{ url: chat }] });
+const behindUrl = exampleDestination({
+  secretUrl: true,
+  webhooks: [{ url: chat }],
+  notify: { url: chat },
+});
 
 for (const resource of [hook, behindUrl]) {
   test(`the URL of a ${resource.kind} is stored sealed, and shown by its origin and a hash`, () => {

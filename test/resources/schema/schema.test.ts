@@ -54,6 +54,7 @@ test('every field of the documented example is understood', () => {
     payload: 'full',
     idempotencyHeader: 'Idempotency-Key',
     compress: 'gzip',
+    notify: { url: 'https://warehouse.example.com/notices' },
     rateLimit: '100/s',
     maxInFlight: 16,
     batch: { events: 500, wait: '2s', bytes: '1MB' },
@@ -332,6 +333,19 @@ test('the idempotency header must not be a configured one', () => {
     onlyIssue({ webhooks, idempotencyHeader: 'Idempotency-Key' }),
     /^idempotencyHeader: must not be one of the headers/,
   );
+});
+
+test('the place for notices has a URL of its own, without values of an event', () => {
+  assert.equal(onlyIssue({ notify: {} }), 'notify.url: is missing');
+  assert.match(
+    onlyIssue({ notify: { url: 'ftp://x' } }),
+    /^notify\.url: must be a URL that starts/,
+  );
+  assert.match(
+    onlyIssue({ notify: { url: 'https://a.example/{{userId}}' } }),
+    /^notify\.url: must not have placeholders/,
+  );
+  assert.match(onlyIssue({ notify: { uri: 'https://a.example' } }), /did you mean url\?/);
 });
 
 test('compress has the header Content-Encoding to itself', () => {
