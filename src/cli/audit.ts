@@ -117,7 +117,7 @@ export async function auditedWhereSeen<T>(
   return seen.includes(audit) ? audited(context, done, act) : act();
 }
 
-function userOf({ settings }: Context): string {
+export function userOf({ settings }: Context): string {
   const { kafkaSaslUsername, kafkaSslCertFile } = settings;
   if (kafkaSaslUsername !== undefined) return `Kafka user ${kafkaSaslUsername}`;
   if (kafkaSslCertFile !== undefined) return `certificate ${kafkaSslCertFile}`;

@@ -5,10 +5,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { Page } from '../../src/console/api/answers/shapes.ts';
-import type { AuditEntry } from '../../src/event/audit-entry.ts';
+import { decodeAuditEntry, type AuditEntry } from '../../src/event/audit-entry.ts';
 import { startReceiver } from '../../src/dev/receiver.ts';
+import { createKafka } from '../../src/kafka/client.ts';
+import { readRange } from '../../src/kafka/read-range.ts';
+import { silentLogger } from '../../src/ops/log.ts';
+import { testBroker } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
-import { install } from '../harness/postrider.ts';
+import { install, type Ended } from '../harness/postrider.ts';
 import { Browser, tokensFile, twoTokens } from './access/stand.ts';
 
 const resources = JSON.stringify([
@@ -17,6 +21,7 @@ const resources = JSON.stringify([
     kind: 'Destination',
     id,
     name: id,
+    ...(id === 'crm' ? { customer: 'acme' } : {}),
     sources: ['shop'],
     webhooks: [{ url: `https://${id}.example/hook` }],
   })),
@@ -56,7 +61,7 @@ test('staff log in by a token, and a customer by a link that console-link prints
 
     const [, id = ''] = /--revoke (\w+)/.exec(stderr) ?? [];
     const listed = await postrider.run(['console-link', '--list'], { env });
-    assert.match(listed.stdout, new RegExp(`^${id} +crm +no +\\d{4}-.* system user `, 'm'));
+    assert.match(listed.stdout, new RegExp(`^${id} +crm +- +no +no +\\d{4}-.* system user `, 'm'));
     const asJson = await postrider.run(['console-link', 'billing', '-o', 'json'], { env });
     const other = JSON.parse(asJson.stdout) as { readonly id: string; readonly url: string };
     assert.ok(other.url.startsWith(`${role.consoleUrl}/l/`), asJson.stdout);
@@ -130,7 +135,9 @@ test('a customer reads no token, in no answer', async () => {
     const env = { CONSOLE_URL: role.consoleUrl };
     const { stdout } = await postrider.run(['console-link', 'crm', '--bodies'], { env });
     const customer = new Browser(role.consoleUrl);
-    await customer.get(stdout.trim());
+    await eventually(async () => {
+      assert.equal((await customer.get(stdout.trim())).status, 200);
+    });
     const read = async (route: string): Promise<string> =>
       (await customer.get(`/api/v1${route}`)).text;
     // Each of these has something of the event.
@@ -180,7 +187,14 @@ test('console-link says what it lacks', async () => {
     return stderr;
   };
   assert.match(await said(['crn']), /^postrider: there is no destination crn; did you mean crm\?/);
-  assert.match(await said([]), /^postrider: name a destination, or give --list or --revoke/);
+  assert.match(await said([]), /^postrider: name a destination, or give --customer, /);
+  assert.match(await said(['crm', '--customer', 'acme']), /either a destination or --customer/);
+  assert.match(await said(['crm', '--manage']), /--manage needs --customer/);
+  assert.match(
+    await said(['--customer', 'Acme']),
+    /^postrider: no destination is of customer Acme; did you mean acme\?/,
+  );
+  assert.match(await said(['--customer', ' ']), /It must be 1 to 128 printable characters/);
   assert.match(
     await said(['crm'], { CONSOLE_URL: '' }),
     /^postrider: CONSOLE_URL is not set, allowed: /,
@@ -190,6 +204,49 @@ test('console-link says what it lacks', async () => {
       await said(['crm', '--expires', expires]),
       /Allowed: a duration such as 12h or 7d, from 1m to 90d\./,
     );
+});
+
+test('a link shows a customer all of their destinations, until it is revoked', async () => {
+  const postrider = await install({ ...settings, CONSOLE_URL: 'https://console.shop.example' });
+  await postrider.run(['topics', '--create']);
+  await postrider.run(['apply', '-f', '-'], { stdin: resources });
+  const linked = async (...args: string[]): Promise<Ended> => {
+    const ended = await postrider.run(['console-link', ...args]);
+    assert.equal(ended.code, 0, ended.stderr);
+    return ended;
+  };
+  const made = await linked('--customer', 'acme', '--manage', '--bodies', '-o', 'json');
+  assert.match(made.stderr, /^anyone with this link can see and change all .* of customer acme/);
+  const { id, url, ...rest } = JSON.parse(made.stdout) as Record<string, string>;
+  assert.partialDeepStrictEqual(rest, { customer: 'acme', manage: true, bodies: true });
+  assert.match(url ?? '', /^https:\/\/console\.shop\.example\/l\/prl_[\w-]{43}$/);
+
+  const first = await linked('--customer', 'new ltd', '--manage', '--expires', '1h');
+  assert.match(first.stderr, /^no destination is of customer new ltd\n/);
+  const listed = await linked('--list', '--customer', 'acme');
+  assert.match(listed.stdout, new RegExp(`^${id} +- +acme +yes +yes +\\d{4}-`, 'm'));
+  assert.doesNotMatch(listed.stdout, /new ltd/);
+  assert.match((await linked('--list')).stdout, /new ltd/);
+
+  const revoked = await linked('--revoke', id ?? '');
+  assert.match(revoked.stdout, /^link \w+ of customer acme is revoked$/m);
+  assert.doesNotMatch((await linked('--list')).stdout, / acme /);
+
+  const topic = `${postrider.environment['TOPIC_PREFIX'] ?? ''}audit`;
+  const { brokers } = await testBroker();
+  const kafka = createKafka({ brokers, clientId: 'test' }, silentLogger);
+  const told: string[] = [];
+  for await (const { value } of readRange(kafka, { topic })) {
+    const { action, detail } = decodeAuditEntry(value) ?? {};
+    if (action !== 'apply') told.push(`${action}: ${detail}`);
+  }
+  assert.equal(told.length, 3);
+  assert.match(
+    told[0] ?? '',
+    /^make-link: link \w+ of customer acme, may manage, with bodies, until/,
+  );
+  assert.match(told[1] ?? '', /^make-link: link \w+ of customer new ltd, may manage, until/);
+  assert.equal(told[2], `revoke-link: link ${id} of customer acme`);
 });
 
 test('a console that others could reach without log-in does not start', async () => {

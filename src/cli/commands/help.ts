@@ -75,7 +75,7 @@ const details: Readonly<Record<string, string>> = {
     'Operators can also send test events, resend dead letters, and retry, pause and resume destinations here.',
   api: 'Run any number of them. Listens on loopback unless API_TOKENS_FILE or API_OIDC_ISSUER says who may use it.',
   apply:
-    'Validates all resources before it writes any. --prune deletes resources that are not in the files, after a question or with --yes. ' +
+    'Validates all resources before it writes any. --prune deletes resources that neither the files have nor the API manages, after a question or with --yes. ' +
     '--dry-run exits with 3 if anything would change; without KAFKA_BROKERS it only checks the files.',
   diff: 'Shows each field before and after, without secrets. Exits with 3 if anything would change.',
   preview:
@@ -114,7 +114,7 @@ const details: Readonly<Record<string, string>> = {
   resume:
     'Sends the kept events at --rate, and what waits in retry topics; new events go out as usual. Several destinations take hardly longer than one. You can stop it at any time and run it again.',
   'console-link':
-    'Needs CONSOLE_URL as the console has it, and no key. --list prints the links that work, and --revoke ends one.',
+    'Needs CONSOLE_URL as the console has it, and no key. --manage works where the console knows the API. --list prints the links that work, and --revoke ends one.',
   'dead-letters redrive':
     'Select by options or name places. Reports the outcome of what it sent. You can stop it at any time and run it again: it leaves out what it already sent.',
   'rejected redrive':

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { PostriderError } from '../../errors.ts';
+import type { AuditRecord } from '../../event/audit-entry.ts';
 import { customerProblem } from '../../event/customer.ts';
 import type { ClusterClient } from '../../kafka/cluster/cluster.ts';
 import {
@@ -45,6 +46,23 @@ export function makeCustomersLink(wanted: Omit<CustomersLink, 'id' | 'sha256'>):
   const token = `${linkTokenPrefix}${randomBytes(32).toString('base64url')}`;
   const id = randomBytes(6).toString('hex');
   return { token, link: { id, sha256: hashOf(token), ...wanted } };
+}
+
+/** The entry of the audit, which is written before the link works. */
+export function madeCustomersLink(link: CustomersLink): Pick<AuditRecord, 'action' | 'detail'> {
+  const { manage, bodies, untilMs } = link;
+  const rights = `${manage ? 'may manage, ' : ''}${bodies ? 'with bodies, ' : ''}`;
+  const until = new Date(untilMs).toISOString();
+  return { action: 'make-link', detail: `${whichLink(link)}, ${rights}until ${until}` };
+}
+
+/** The same, written before the link is ended. */
+export function revokedCustomersLink(link: CustomersLink): Pick<AuditRecord, 'action' | 'detail'> {
+  return { action: 'revoke-link', detail: whichLink(link) };
+}
+
+function whichLink({ id, customer }: CustomersLink): string {
+  return `link ${id} of customer ${customer}`;
 }
 
 /** The record that makes the link work. */
