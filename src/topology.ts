@@ -47,7 +47,7 @@ const attemptsBytes = 512 * 1024 * 1024;
 /** Everything that holds is written anew every five minutes. */
 const statusMs = 3_600_000;
 const auditDays = 365;
-/** Records that Kafka removes have expired by then. */
+/** Kafka removes a link's record when the link has expired. */
 const linkDays = longestLinkMs / dayMs + 1;
 /** Then about an hour of changes is read besides the newest record of each key. */
 const compactedSegmentMs = 3_600_000;

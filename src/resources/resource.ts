@@ -5,7 +5,7 @@ import type { WithUid } from '../event/uid.ts';
 import type { ClientCertificate, OAuth2 } from './schema/webhook-login.ts';
 
 export const managers = ['files', 'api'] as const;
-/** The manager of a resource, who changes it: `apply` and `delete`, or the API. */
+/** The one that changes a resource: files, by `apply` and `delete`, or the API. */
 export type Manager = (typeof managers)[number];
 
 /** Resources that the API can make as well. */

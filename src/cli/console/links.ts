@@ -41,7 +41,7 @@ export interface NewLink {
   readonly id: string;
   /** Behind the console's address. */
   readonly path: string;
-  /** What whoever has the link can do, behind `can`. */
+  /** The rights of whoever has the link, behind `can`. */
   readonly grants: string;
 }
 

@@ -159,7 +159,7 @@ export function storedCustomer(value: string): string | undefined {
     : undefined;
 }
 
-/** The identity of a resource of its name, and its manager. */
+/** The part of a record that tells the resource from others of its name, and its manager. */
 export type StoredIdentity = Pick<KeptBeside, 'uid' | 'managedBy'>;
 
 /** Also where the rest of the record is not readable. */

@@ -31,7 +31,7 @@ export interface CustomersLink {
   /** Bodies of events are shown too. */
   readonly bodies: boolean;
   readonly untilMs: number;
-  /** Who made it, as the audit has it. */
+  /** Its maker, as the audit has them. */
   readonly user: string;
   readonly name?: string | undefined;
   /** ISO 8601, UTC. */
