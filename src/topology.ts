@@ -379,13 +379,7 @@ export function createTopology(options: TopologyOptions): Topology {
         topics.audit,
         topics.links,
       ],
-      api: [
-        topics.config,
-        topics.pauses,
-        topics.destinationStatus,
-        topics.audienceSyncs,
-        topics.audit,
-      ],
+      api: [topics.config, topics.pauses, topics.audit],
     },
     owns: (name) =>
       names.has(name) ||

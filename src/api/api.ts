@@ -57,7 +57,8 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
   const log = deps.log.child({ role: 'api' });
   const metrics = new ApiMetrics(deps.metrics);
   const access = createAccess(deps.access);
-  const config = await followStoredResources({ kafka, topology, log });
+  // What changes comes at once; at rest, each question to the brokers costs CPU time.
+  const config = await followStoredResources({ kafka, topology, log, maxWaitMs: 500 });
   refuseWrongKey(config.resources, secretKeys);
   const writer = new ConfigWriter({ kafka, topology, log }, config);
   const directory = new Directory(config);

@@ -58,7 +58,8 @@ function isKind(kind: Workload['kind']): (workload: Workload) => boolean {
 export const checklist: Readonly<Record<string, (production: Production) => void>> = {
   'Liveness probes ask the process alone, so an outage of Kafka restarts nothing, and a process has a minute to answer. Readiness probes wait for Kafka and the consumer group.':
     (production) => {
-      each([...production.roles, production.named('postrider-console')], (workload) => {
+      const others = ['postrider-console', 'postrider-api'].map((name) => production.named(name));
+      each([...production.roles, ...others], (workload) => {
         const { startupProbe, livenessProbe, readinessProbe } = ourContainer(workload);
         assert.deepEqual(startupProbe?.httpGet, { path: '/livez', port: 'ops' });
         assert.deepEqual(livenessProbe?.httpGet, { path: '/livez', port: 'ops' });
@@ -75,7 +76,7 @@ export const checklist: Readonly<Record<string, (production: Production) => void
     production,
   ) => {
     const { roles } = production;
-    const others = ['postrider-console', 'postrider-audience-sync'].map((name) =>
+    const others = ['postrider-console', 'postrider-api', 'postrider-audience-sync'].map((name) =>
       production.named(name),
     );
     each(roles, (role) => {
@@ -93,7 +94,7 @@ export const checklist: Readonly<Record<string, (production: Production) => void
     const services = production.all('Service');
     assert.deepEqual(
       services.map(({ metadata }) => metadata.name),
-      ['postrider-console', 'postrider-gateway'],
+      ['postrider-console', 'postrider-api', 'postrider-gateway'],
     );
     each(services, ({ metadata, spec }) => {
       const workload = production.named(metadata.name);
@@ -101,13 +102,12 @@ export const checklist: Readonly<Record<string, (production: Production) => void
       assert.deepEqual(spec.ports, [{ name: 'http', port: 80, targetPort: 'http' }]);
       const http = ourContainer(workload).ports?.find(({ name }) => name === 'http');
       const { settings } = production;
-      const ofGateway = settings['GATEWAY_PORT'];
-      const ofConsole = settings['CONSOLE_PORT'] ?? settingsTable.consolePort.fallback;
-      assert.equal(
-        http?.containerPort,
-        Number(workload === gateway ? ofGateway : ofConsole),
-        metadata.name,
-      );
+      const ports: Readonly<Record<string, unknown>> = {
+        'postrider-gateway': settings['GATEWAY_PORT'],
+        'postrider-console': settings['CONSOLE_PORT'] ?? settingsTable.consolePort.fallback,
+        'postrider-api': settings['API_PORT'] ?? settingsTable.apiPort.fallback,
+      };
+      assert.equal(http?.containerPort, Number(ports[metadata.name]), metadata.name);
     });
   },
   'A rollout replaces one pod at a time, and continues only after the new pod has been ready for a while.':
@@ -243,7 +243,7 @@ export const checklist: Readonly<Record<string, (production: Production) => void
       const role = workload.metadata.name.replace('postrider-', '');
       const { env = [] } = ourContainer(workload);
       const has = (name: string): boolean => env.some((each) => each.name === name);
-      if (['delivery', 'resources', 'audience-sync', 'console', 'toolbox'].includes(role))
+      if (['delivery', 'resources', 'audience-sync', 'console', 'api', 'toolbox'].includes(role))
         assert.ok(has('SECRET_KEY'), role);
       // Whoever decrypts reads what the former key has encrypted, too.
       assert.equal(has('SECRET_KEY'), has('SECRET_KEY_PREVIOUS'), role);
@@ -396,7 +396,7 @@ export const checklist: Readonly<Record<string, (production: Production) => void
       });
     });
   },
-  'Traffic is denied unless a policy names it. In: calls to the gateway, people to the console, scrapes of metrics. Out: names, Kafka, the registry and databases for those that ask them, and public addresses for delivery, console and toolbox.':
+  'Traffic is denied unless a policy names it. In: calls to the gateway, people to the console, applications to the API, scrapes of metrics. Out: names, Kafka, the registry and databases for those that ask them, and public addresses for delivery, console, API and toolbox.':
     checkTraffic,
   'Every role has a Kafka user of its own with the least rights, over TLS. Its password and the certificate are files, which are followed when they change.':
     (production) => {

@@ -199,6 +199,7 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
     writes: [t.delivery, dedicated, t.pauses, t.redrives, t.audit],
     groups: [t.deadLetter, t.paused].map((topic) => topology.redriveGroup(topic)),
   },
+  api: { reads: [t.config, t.pauses], writes: [t.config, t.pauses, t.audit], groups: [] },
 };
 
 test('every user of Strimzi is one of the roles', () => {
@@ -220,6 +221,16 @@ test('audience syncs may write in the transactions of any audience', () => {
     granted('audience-sync', 'transactionalId', 'Write', transactions),
     transactions,
   );
+});
+
+test('whoever writes the configuration may fence the others, and nobody else may', () => {
+  const transactions = [topology.configWriter];
+  for (const [user, { writes }] of Object.entries(work))
+    assert.deepEqual(
+      granted(user, 'transactionalId', 'Write', transactions),
+      writes.includes(t.config) ? transactions : [],
+      user,
+    );
 });
 
 test('the operator may add partitions to dedicated topics, which Strimzi does not know, and nobody to others', () => {

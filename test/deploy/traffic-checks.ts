@@ -22,7 +22,7 @@ interface Row {
 const askers = {
   registry: ['postrider-router', 'postrider-toolbox', 'postrider-console'],
   databases: ['postrider-audience-sync', 'postrider-toolbox'],
-  internet: ['postrider-delivery', 'postrider-console', 'postrider-toolbox'],
+  internet: ['postrider-delivery', 'postrider-console', 'postrider-api', 'postrider-toolbox'],
 };
 
 /** Who may open a connection to what; nobody else may. */
@@ -113,6 +113,7 @@ export function checkTraffic(production: Production): void {
     (ourContainer(workload).ports ?? []).map(({ name }) => `${workload.metadata.name} ${name}`),
   );
   assert.deepEqual(open.filter((port) => port.endsWith(' http')).sort(), [
+    'postrider-api http',
     'postrider-console http',
     'postrider-gateway http',
   ]);

@@ -59,6 +59,7 @@ test('the stages are rows in the order of the flow, below one that answers four 
       'Endpoints',
       'Retries',
       'Given up',
+      'API',
       'Kafka, configuration and processes',
     ],
   );

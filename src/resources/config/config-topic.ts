@@ -17,6 +17,8 @@ import {
 } from './stored-resources.ts';
 
 export interface ConfigTopicAccess {
+  /** The time for which brokers may wait for a record before they answer that there is none. */
+  readonly maxWaitMs?: number;
   readonly kafka: KafkaClient;
   readonly topology: Topology;
   readonly log: Logger;
@@ -42,6 +44,11 @@ export interface FollowedTopic<V> {
   fresh(): Promise<void>;
   /** Resolves once nothing is missing that was written before this call. */
   caughtUp(): Promise<void>;
+  /**
+   * Resolves once everything before that offset is here: sooner than `caughtUp`, which asks the brokers for the end.
+   * @throws PostriderError `kafka-unavailable` after ten seconds
+   */
+  reached(offset: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -64,20 +71,22 @@ export async function followConfigTopic<V>(
   access: ConfigTopicAccess,
   decode: (key: string, value: Buffer) => V | undefined,
 ): Promise<FollowedTopic<V>> {
-  const { kafka, topology, log } = access;
+  const { kafka, topology, log, maxWaitMs } = access;
   await requireTopic(kafka, topology.topics.config);
   const newest = newestByKey(decode);
+  const arrivals = new Arrivals();
   let isLoaded = false;
   let [changes, claims] = [0, 0];
   let writer: ProducerIdentity | undefined;
   let claimedMs = -Infinity;
   const table = followTable(
     kafka,
-    { topic: topology.topics.config, log },
+    { topic: topology.topics.config, log, ...(maxWaitMs === undefined ? {} : { maxWaitMs }) },
     {
       ...newest,
       apply: (resources, record) => {
         writer = writerOf(record.headers);
+        arrivals.come(record.offset + 1);
         if (record.key?.toString() === claimKey) {
           claims += 1;
           claimedMs = isLoaded ? performance.now() : -Infinity;
@@ -117,8 +126,45 @@ export async function followConfigTopic<V>(
       if (!table.isFresh()) await table.caughtUp();
     },
     caughtUp: () => table.caughtUp(),
+    reached: async (offset) => {
+      if (offset > table.position()) await arrivals.of(offset);
+    },
     stop: () => table.stop(),
   };
+}
+
+const patienceMs = 10_000;
+
+/** Waits for records to come. */
+class Arrivals {
+  readonly #waiting = new Set<{ readonly offset: number; readonly resolve: () => void }>();
+
+  /** Everything before that offset is here. */
+  come(offset: number): void {
+    for (const each of this.#waiting) if (each.offset <= offset) each.resolve();
+  }
+
+  of(offset: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(waiting);
+      };
+      const timer = setTimeout(() => {
+        end();
+        const message = 'what was written to the config topic does not come back from Kafka';
+        reject(new PostriderError('kafka-unavailable', message));
+      }, patienceMs);
+      const waiting = {
+        offset,
+        resolve: () => {
+          end();
+          resolve();
+        },
+      };
+      this.#waiting.add(waiting);
+    });
+  }
 }
 
 /**

@@ -35,7 +35,7 @@ export interface ConfigWriterAccess {
 
 type Followed = Pick<
   FollowedTopic<unknown>,
-  'offset' | 'changes' | 'writer' | 'claimedMs' | 'caughtUp'
+  'offset' | 'changes' | 'writer' | 'claimedMs' | 'reached'
 >;
 
 /** Commands wait as long for Kafka. */
@@ -88,8 +88,8 @@ export class ConfigWriter {
     if (this.#writer.holds) return;
     if (await this.#leftTheirTurn())
       throw new PostriderError('fenced', 'another process changes resources now');
-    await this.#writer.claim(this.#followed.writer);
-    await this.#followed.caughtUp();
+    const offset = await this.#writer.claim(this.#followed.writer);
+    await this.#followed.reached(offset + 1);
   }
 
   /** Ends what is written now. */
@@ -125,7 +125,7 @@ export class ConfigWriter {
         decided = undefined;
         await before?.();
         const offset = await this.#writer.append(records);
-        await this.#followed.caughtUp();
+        await this.#followed.reached(offset);
         return { result, offset };
       } catch (error) {
         if (!(error instanceof PostriderError && error.code === 'fenced')) throw error;

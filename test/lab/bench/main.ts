@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { startBroker } from '../../../src/dev/broker.ts';
 import { CommandLine } from '../../harness/command-line.ts';
 import { tableText } from '../../harness/markdown-table.ts';
+import { benchApi } from './api.ts';
 import { benchAttempts } from './attempts.ts';
 import { benchAudience } from './audience.ts';
 import { benchClient } from './client.ts';
@@ -62,6 +63,7 @@ const benches: Readonly<Record<BenchName, Bench>> = {
   crash: benchCrash,
   status: benchStatus,
   console: benchConsole,
+  api: benchApi,
   peers: benchPeers,
 };
 

@@ -27,6 +27,7 @@ export const benchNames = [
   'explain',
   'status',
   'console',
+  'api',
   'client',
   'audience',
   'postgres',
