@@ -379,7 +379,22 @@ export function createTopology(options: TopologyOptions): Topology {
         topics.audit,
         topics.links,
       ],
-      api: [topics.config, topics.pauses, topics.audit],
+      api: [
+        topics.config,
+        topics.delivery,
+        ...retryTopics,
+        topics.deletions,
+        topics.suppressions,
+        topics.deadLetter,
+        topics.redrives,
+        topics.pauses,
+        topics.paused,
+        topics.attempts,
+        topics.destinationStatus,
+        topics.audienceSyncs,
+        topics.audit,
+        topics.links,
+      ],
     },
     owns: (name) =>
       names.has(name) ||

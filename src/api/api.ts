@@ -14,6 +14,7 @@ import { ConfigWriter } from '../resources/config/config-writer.ts';
 import { followStoredResources } from '../resources/config/config-topic.ts';
 import type { SecretKeys } from '../resources/config/secrets.ts';
 import { readPauses } from '../resources/pauses/pauses.ts';
+import { followCustomersLinks } from '../resources/customers/links.ts';
 import type { Topology } from '../topology.ts';
 import { createAccess, type AccessSettings } from './access/access.ts';
 import { ChangeQueue } from './change-queue.ts';
@@ -56,7 +57,8 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
   const { refusedAddress } = deps;
   const log = deps.log.child({ role: 'api' });
   const metrics = new ApiMetrics(deps.metrics);
-  const access = createAccess(deps.access);
+  const access = createAccess(deps.access, { log, clock, links: () => links.current });
+  const links = followCustomersLinks(kafka, { topic: topology.topics.links, log, maxWaitMs: 500 });
   // What changes comes at once; at rest, each question to the brokers costs CPU time.
   const config = await followStoredResources({ kafka, topology, log, maxWaitMs: 500 });
   refuseWrongKey(config.resources, secretKeys);
@@ -84,6 +86,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
       metrics.written(changes);
     },
   });
+  await links.loaded;
   const server = await createApiServer({
     access,
     trustedProxies: deps.trustedProxies,
@@ -108,7 +111,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
   const stop = async (): Promise<void> => {
     await server.close();
     writer.close();
-    await config.stop();
+    await Promise.all([config.stop(), links.stop()]);
   };
   try {
     const url = await server.listen({ port, host: access.host });

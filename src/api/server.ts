@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { notFound, problem, sendProblem, type FailingApi } from '../http-api/problem.ts';
+import { notFound, sendProblem, type FailingApi } from '../http-api/problem.ts';
 import { compressAnswers, createHttpApi } from '../http-api/server.ts';
 import type { Logger } from '../ops/log.ts';
 import type { ApiAccess } from './access/access.ts';
-import type { Caller, Scope } from './access/caller.ts';
+import { requireScopes, type Caller, type Scope } from './access/caller.ts';
 import { models } from './answers.ts';
 import { parameters } from './parameters.ts';
 
@@ -79,12 +79,10 @@ export async function createApiServer(options: ApiServerOptions): Promise<Fastif
         if (url !== document && config?.scope === undefined)
           unruled.push(`${method.toString()} ${url}`);
       });
-      api.addHook('onRequest', async (request, reply) => {
-        request.caller = (await access.callerOf(request)) ?? null;
-        const objection = objectionTo(request);
-        if (objection === undefined) return;
-        if (objection.status === 401) reply.header('www-authenticate', 'Bearer');
-        await sendProblem(reply, objection);
+      api.addHook('onRequest', async (request) => {
+        request.caller = await access.callerOf(request);
+        const { scope } = request.routeOptions.config;
+        if (scope !== undefined) requireScopes(request.caller, [scope], 'This needs');
       });
       compressAnswers(api);
       api.addHook('onResponse', (_request, reply, next) => {
@@ -100,14 +98,6 @@ export async function createApiServer(options: ApiServerOptions): Promise<Fastif
   if (unruled.length > 0) throw new Error(`no scope says who may ask ${unruled.join(', ')}`);
   server.setNotFoundHandler((request, reply) => sendProblem(reply, notFound(request, failing)));
   return server;
-}
-
-/** Undefined: it may be answered, as far as its scope decides. */
-function objectionTo({ caller, routeOptions }: FastifyRequest) {
-  if (caller === null) return problem(401, 'The request needs a token, as Authorization: Bearer.');
-  const { scope } = routeOptions.config;
-  if (scope === undefined || caller.scopes.has(scope)) return undefined;
-  return problem(403, `This needs the scope ${scope}, which your token does not have.`);
 }
 
 /** The caller of a request that was let in. */

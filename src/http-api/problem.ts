@@ -11,6 +11,8 @@ export interface ProblemParts {
   readonly errors?: readonly FieldProblem[];
   /** The header `Retry-After`. */
   readonly retryAfterS?: number;
+  /** The header `WWW-Authenticate`. */
+  readonly authenticate?: string;
 }
 
 /** An answer that is no success. Its detail is one sentence for a person. */

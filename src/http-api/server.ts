@@ -68,8 +68,9 @@ export async function createHttpApi(options: HttpApiOptions): Promise<FastifyIns
       );
       options.onFailure(error);
     }
-    const retryAfterS = error instanceof ProblemError ? error.parts.retryAfterS : undefined;
+    const { retryAfterS, authenticate } = error instanceof ProblemError ? error.parts : {};
     if (retryAfterS !== undefined) reply.header('retry-after', retryAfterS);
+    if (authenticate !== undefined) reply.header('www-authenticate', authenticate);
     return sendProblem(reply, answer);
   });
   await server.register(swagger, {

@@ -213,6 +213,20 @@ const groups: readonly Group[] = [
         'Number of destinations that a customer may have. Only the API counts them; `apply` does not.',
       apiCustomerSources:
         'Ids of the sources whose calls customers may get. A destination that a customer makes gets them all unless the request names some. If it is not set, all sources.',
+      apiTokensFile:
+        'Who may send a token as `Authorization: Bearer`: a YAML list of `name`, `scopes` (of `read`, `write` and `operate`), `sha256` of the token and, for a token that is bound to customers, `customers`. The file is read again when it changes.',
+      apiOidcIssuer: 'Issuer of access tokens, which are JSON Web Tokens (OpenID Connect).',
+      apiOidcAudience: 'Audience of access tokens for the API.',
+      apiOidcScopeClaim:
+        'The claim of an access token that names its scopes, as one text or a list: `read`, `write`, `operate`.',
+      apiOidcCustomersClaim:
+        'The claim of an access token that names the customers it is bound to, as one text or a list. If it is set, a token without the claim is refused. If it is not set, access tokens are for all customers.',
+      apiOidcConsoleClientId:
+        "Client id of the console at the issuer. With it, the console's operators change destinations in its pages by the ID token of their log-in.",
+      apiOidcRoleClaim: 'The claim of that ID token that gives a person roles.',
+      apiOidcOperators: 'Values of that claim that give a person all scopes.',
+      apiRateLimit:
+        'Requests a second that each token, person or link may send. Further ones are answered with 429.',
     },
   },
   {

@@ -144,7 +144,7 @@ function crossProblems(settings: Settings): string[] {
     problems.push('GATEWAY_TLS_CERT_FILE and GATEWAY_TLS_KEY_FILE are allowed only together');
   }
   problems.push(...registryTlsProblems(settings));
-  problems.push(...consoleProblems(settings));
+  problems.push(...consoleProblems(settings), ...apiProblems(settings));
   const { schemaRegistryUsername, schemaRegistryPassword } = settings;
   if ((schemaRegistryUsername === undefined) !== (schemaRegistryPassword === undefined)) {
     problems.push(
@@ -260,4 +260,28 @@ function oidcProblems(settings: Settings): string[] {
       'CONSOLE_OIDC_OPERATORS and CONSOLE_OIDC_VIEWERS are not set, so nobody could log in; allowed: values of the claim in at least one',
     );
   return problems;
+}
+
+/** Problems of the identity provider of the API. */
+function apiProblems(settings: Settings): string[] {
+  const { apiOidcIssuer, apiOidcAudience, apiOidcConsoleClientId, apiOidcOperators } = settings;
+  const isForOperators = apiOidcConsoleClientId !== undefined || apiOidcOperators.length > 0;
+  if (apiOidcIssuer === undefined)
+    return apiOidcAudience === undefined && !isForOperators
+      ? []
+      : [
+          'API_OIDC_AUDIENCE, API_OIDC_CONSOLE_CLIENT_ID and API_OIDC_OPERATORS are allowed only with API_OIDC_ISSUER',
+        ];
+  if (isForOperators && (apiOidcConsoleClientId === undefined || apiOidcOperators.length === 0))
+    return ['API_OIDC_CONSOLE_CLIENT_ID and API_OIDC_OPERATORS are allowed only together'];
+  if (apiOidcAudience === undefined && !isForOperators)
+    return [
+      'API_OIDC_AUDIENCE is not set, so no token would be taken; allowed with API_OIDC_ISSUER: the audience of access tokens, or API_OIDC_CONSOLE_CLIENT_ID for the operators of the console',
+    ];
+  // An ID token, which every client of the console's gets, would count as an access token.
+  if (apiOidcAudience !== undefined && apiOidcAudience === apiOidcConsoleClientId)
+    return [
+      `API_OIDC_AUDIENCE is ${apiOidcAudience}, allowed: another audience than API_OIDC_CONSOLE_CLIENT_ID`,
+    ];
+  return [];
 }

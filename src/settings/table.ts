@@ -90,6 +90,16 @@ export interface Settings {
   readonly apiMaxDestinationsPerCustomer: number;
   /** Ids of sources; empty: all. */
   readonly apiCustomerSources: readonly string[];
+  readonly apiTokensFile: string | undefined;
+  readonly apiOidcIssuer: string | undefined;
+  readonly apiOidcAudience: string | undefined;
+  readonly apiOidcScopeClaim: string;
+  readonly apiOidcCustomersClaim: string | undefined;
+  readonly apiOidcConsoleClientId: string | undefined;
+  readonly apiOidcRoleClaim: string;
+  readonly apiOidcOperators: readonly string[];
+  /** Requests a second of each caller. */
+  readonly apiRateLimit: number;
   readonly deliveryTimeoutMs: number;
   readonly deletionDelayMs: number;
   readonly retryWindowMs: number;
@@ -267,12 +277,7 @@ export const settingsTable: Table = {
     allowed: 'scopes separated by blanks, openid among them',
     parse: matching(/^(?:[!-~]+ )*openid(?: [!-~]+)*$/),
   },
-  consoleOidcRoleClaim: {
-    name: 'CONSOLE_OIDC_ROLE_CLAIM',
-    fallback: 'roles',
-    allowed: 'the name of a claim, or the way to it, e.g. realm_access.roles',
-    parse: text,
-  },
+  consoleOidcRoleClaim: claim('CONSOLE_OIDC_ROLE_CLAIM', 'roles'),
   consoleOidcOperators: values('CONSOLE_OIDC_OPERATORS'),
   consoleOidcViewers: values('CONSOLE_OIDC_VIEWERS'),
   consoleDataDir: optional('CONSOLE_DATA_DIR', 'a path', text),
@@ -295,6 +300,23 @@ export const settingsTable: Table = {
     allowed: 'ids of sources, separated by commas',
     parse: list(matching(/^[a-z0-9][a-z0-9-]{0,62}$/)),
   },
+  apiTokensFile: optional('API_TOKENS_FILE', 'a path', text),
+  apiOidcIssuer: optional(
+    'API_OIDC_ISSUER',
+    'an https URL without a password, on loopback also http',
+    issuerUrl,
+  ),
+  apiOidcAudience: optional('API_OIDC_AUDIENCE', 'a name', text),
+  apiOidcScopeClaim: claim('API_OIDC_SCOPE_CLAIM', 'scope'),
+  apiOidcCustomersClaim: optional(
+    'API_OIDC_CUSTOMERS_CLAIM',
+    'the name of a claim, or the way to it, e.g. shop.customers',
+    text,
+  ),
+  apiOidcConsoleClientId: optional('API_OIDC_CONSOLE_CLIENT_ID', 'a name', text),
+  apiOidcRoleClaim: claim('API_OIDC_ROLE_CLAIM', 'roles'),
+  apiOidcOperators: values('API_OIDC_OPERATORS'),
+  apiRateLimit: integer('API_RATE_LIMIT', 100, 1, 100_000),
   deliveryTimeoutMs: duration('DELIVERY_TIMEOUT', fiveSecondsMs, 1, fiveSecondsMs),
   deletionDelayMs: duration('DELETION_DELAY', 30_000, fiveSecondsMs, 300_000),
   retryWindowMs: duration('RETRY_WINDOW', fourHoursMs, 1, fourHoursMs),
@@ -382,6 +404,11 @@ function secret<T>(
 }
 
 /** A setting that lists values of a claim. */
+function claim(name: string, fallback: string): Setting<string> {
+  const allowed = 'the name of a claim, or the way to it, e.g. realm_access.roles';
+  return { name, fallback, allowed, parse: text };
+}
+
 function values(name: string): Setting<readonly string[]> {
   return {
     name,

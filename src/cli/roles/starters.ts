@@ -1,3 +1,4 @@
+import type { AccessSettings as ApiAccessSettings } from '../../api/access/access.ts';
 import type { Api } from '../../api/api.ts';
 import type { Console } from '../../console/console.ts';
 import type { DeliveryDeps } from '../../delivery/worker.ts';
@@ -119,7 +120,7 @@ export async function startApiRole({ settings }: Context, parts: SharedParts): P
   return startApi({
     ...parts.common,
     port: settings.apiPort,
-    access: { host: settings.apiHost },
+    access: apiAccess(settings),
     bounds: resourceBounds(settings),
     secretKeys: createSecretKeys(settings.secretKey, settings.secretKeyPrevious),
     customers: {
@@ -130,6 +131,32 @@ export async function startApiRole({ settings }: Context, parts: SharedParts): P
     trustedProxies: settings.apiTrustedProxies,
     producer: await parts.producer(),
   });
+}
+
+function apiAccess(settings: Settings): ApiAccessSettings {
+  const { apiOidcIssuer: issuer, apiOidcConsoleClientId: clientId } = settings;
+  return {
+    host: settings.apiHost,
+    tokensFile: settings.apiTokensFile,
+    rateLimit: settings.apiRateLimit,
+    oidc:
+      issuer === undefined
+        ? undefined
+        : {
+            issuer,
+            audience: settings.apiOidcAudience,
+            scopeClaim: settings.apiOidcScopeClaim,
+            customersClaim: settings.apiOidcCustomersClaim,
+            operators:
+              clientId === undefined
+                ? undefined
+                : {
+                    clientId,
+                    roleClaim: settings.apiOidcRoleClaim,
+                    values: settings.apiOidcOperators,
+                  },
+          },
+  };
 }
 
 function gatewaySettings(

@@ -17,6 +17,7 @@ import {
   type ClientAuth,
   type Configuration,
 } from 'openid-client';
+import { claimValues, type IdentityClaims } from '../../http-api/claims.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 
@@ -201,9 +202,6 @@ function reasonOf(error: unknown): string {
   return reasons.join(': ');
 }
 
-/** The claims that the identity provider makes about a person. */
-type IdentityClaims = Readonly<Record<string, unknown>>;
-
 interface LoggedInPerson {
   readonly claims: IdentityClaims;
   /** The text that the provider has signed: it proves to the API who asks. */
@@ -226,26 +224,4 @@ export function roleOf(
   const values = claimValues(claims, claim);
   if (values.some((value) => operators.includes(value))) return 'operator';
   return values.some((value) => viewers.includes(value)) ? 'viewer' : undefined;
-}
-
-/** The texts of a claim that is one text or a list; none for other types. */
-function claimValues(claims: IdentityClaims, claim: string): readonly string[] {
-  // Names may have dots in them, e.g. https://shop.example/roles.
-  const found = Object.hasOwn(claims, claim) ? claims[claim] : within(claims, claim.split('.'));
-  const values: readonly unknown[] = Array.isArray(found) ? found : [found];
-  return values.filter((value) => typeof value === 'string');
-}
-
-/** The name of a person in the pages and in the audit. */
-export function personName(claims: IdentityClaims): string {
-  const { email, email_verified: isVerified, preferred_username: username, sub } = claims;
-  const names = [isVerified === false ? undefined : email, username, sub];
-  return names.find((name) => typeof name === 'string' && name !== '') as string;
-}
-
-function within(value: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>((inside, name) => {
-    const isMap = typeof inside === 'object' && inside !== null && Object.hasOwn(inside, name);
-    return isMap ? (inside as IdentityClaims)[name] : undefined;
-  }, value);
 }

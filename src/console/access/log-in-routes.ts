@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { clientAddress } from '../../ops/client-ip.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
+import { personName } from '../../http-api/claims.ts';
 import { ProblemError } from '../../http-api/problem.ts';
 import type { Audit } from '../actions/audit.ts';
 import {
@@ -16,7 +17,6 @@ import {
 import {
   IdentityProvider,
   LogInError,
-  personName,
   roleOf,
   type LogInUnderWay,
   type OidcSettings,
