@@ -35,9 +35,15 @@ const rules: IForbiddenRuleType[] = [
     '^src/(http-api|event|resources|kafka|ops)/|^src/(errors|duration)',
   ),
   forbid(
+    'what operators have done is done with the readers alone',
+    '^src/operations/',
+    `^src/(${stages}|cli|dev|settings)/`,
+    '^src/(dead-letter|deletion|attempts)/',
+  ),
+  forbid(
     'resources know no stage',
     '^src/resources/',
-    `^src/(${stages}|http-api|cli|dev|settings)/`,
+    `^src/(${stages}|http-api|operations|cli|dev|settings)/`,
   ),
   forbid(
     'schemas know events, and no stage',

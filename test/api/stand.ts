@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWTPayload } from 'jose';
+import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose';
 import type { FastifyInstance } from 'fastify';
 import { createAccess, type AccessSettings } from '../../src/api/access/access.ts';
 import type { ApiOidcSettings } from '../../src/api/access/json-web-tokens.ts';
@@ -149,7 +149,10 @@ export interface KeyProvider {
   readonly issuer: string;
   /** Requests for its keys. */
   readonly asked: () => number;
-  sign(claims: JWTPayload, header?: { readonly typ?: string }): Promise<string>;
+  sign(
+    claims: Readonly<Record<string, unknown>>,
+    header?: { readonly typ?: string },
+  ): Promise<string>;
   /** From now on it signs with another key, and says nothing of the former one. */
   rotate(): Promise<void>;
   /** Instead of its keys. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { mock, test, type TestContext } from 'node:test';
 import { fastify, type LightMyRequestResponse } from 'fastify';
-import type { Operations, Work } from '../../src/console/actions/operations.ts';
+import type { Operations, Work } from '../../src/operations/operations.ts';
 import type { TestAnswer } from '../../src/console/api/answers/actions.ts';
 import { PostriderError } from '../../src/errors.ts';
 import type { AuditEntry } from '../../src/event/audit-entry.ts';
@@ -11,7 +11,7 @@ import type { AuditEntry } from '../../src/event/audit-entry.ts';
 // Timers are looked up when these are imported.
 mock.timers.enable({ apis: ['setTimeout'] });
 const { addActions } = await import('../../src/console/actions/routes.ts');
-const { Runs } = await import('../../src/console/actions/runs.ts');
+const { Runs } = await import('../../src/operations/runs.ts');
 const { parameters } = await import('../../src/console/api/parameters.ts');
 const { models } = await import('../../src/console/api/answers/shapes.ts');
 const { problemOf, sendProblem } = await import('../../src/http-api/problem.ts');

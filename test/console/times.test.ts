@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ActionDeps } from '../../src/console/actions/routes.ts';
-import type { LetterChoice, Work } from '../../src/console/actions/operations.ts';
-import { Runs } from '../../src/console/actions/runs.ts';
+import type { LetterChoice, Work } from '../../src/operations/operations.ts';
+import { Runs } from '../../src/operations/runs.ts';
 import type { Problem } from '../../src/http-api/answers.ts';
 import { SimulatedClock } from '../delivery/simulated-clock.ts';
 import { Browser, startStand } from './access/stand.ts';

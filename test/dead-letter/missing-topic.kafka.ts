@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createContext } from '../../src/cli/context.ts';
 import { serviceAccess } from '../../src/cli/letters/letters.ts';
-import { createOperations } from '../../src/console/actions/operations.ts';
+import { createOperations } from '../../src/operations/operations.ts';
 import { eventually } from '../harness/eventually.ts';
 import { deadLetterRecord } from './letters.ts';
 import { startLetterbox, type Letterbox } from './letterbox.ts';

@@ -1,4 +1,4 @@
-import type { TestAnswer } from '../../console/api/answers/actions.ts';
+import type { TestAnswer } from '../../operations/operations.ts';
 import { bodyText } from '../../delivery/kept-answer.ts';
 import { outcomeNames } from '../../delivery/outcome.ts';
 import { testDestination } from '../commands/send-test.ts';

@@ -1,16 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import { PostriderError } from '../../errors.ts';
-import type { AuditEntry } from '../../event/audit-entry.ts';
-import { counted } from '../../printable.ts';
-import { inTime } from '../../http-api/in-time.ts';
-import { ProblemError } from '../../http-api/problem.ts';
+import { act, chosenText, endOf, late, refuseAll } from '../../operations/audited.ts';
+import type { CallChoice, LetterChoice, Operations } from '../../operations/operations.ts';
+import type { Runs } from '../../operations/runs.ts';
 import { operatorOf, whoIs } from '../access/sessions.ts';
 import { answer } from '../api/answers/answers.ts';
 import { accept } from '../api/parameters.ts';
 import type { Redrive } from '../api/answers/actions.ts';
 import type { Audit } from './audit.ts';
-import type { CallChoice, LetterChoice, Operations } from './operations.ts';
-import type { Runs } from './runs.ts';
 
 export interface ActionDeps {
   readonly operations: Operations;
@@ -42,7 +38,7 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
     async (request) => {
       const destination = request.params.id;
       const done = { ...whoIs(operatorOf(request)), action: 'send-test', destination } as const;
-      return { items: await act(audit, done, testIsLate, () => operations.sendTest(destination)) };
+      return { items: await act(audit, done, late.test, () => operations.sendTest(destination)) };
     },
   );
   api.post<{ Params: OfDestination }>(
@@ -57,7 +53,7 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
     async (request) => {
       const destination = request.params.id;
       const done = { ...whoIs(operatorOf(request)), action: 'retry', destination } as const;
-      return { items: await act(audit, done, retryIsLate, () => operations.retry(destination)) };
+      return { items: await act(audit, done, late.retry, () => operations.retry(destination)) };
     },
   );
   api.post<{ Params: OfDestination }>(
@@ -72,7 +68,7 @@ function addToDestination(api: FastifyInstance, { operations, runs, audit }: Act
     async (request) => {
       const destination = request.params.id;
       const done = { ...whoIs(operatorOf(request)), action: 'pause', destination } as const;
-      await act(audit, done, pauseIsLate, () => operations.pause(destination));
+      await act(audit, done, late.pause, () => operations.pause(destination));
       return {};
     },
   );
@@ -146,97 +142,4 @@ function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDe
       return runs.start(id, work, endOf(audit, done));
     },
   );
-}
-
-/**
- * A request that forgot what it selects must not send everything.
- * @throws ProblemError 400
- */
-function refuseAll(choice: LetterChoice & CallChoice, fields: string): void {
-  if (Object.keys(choice).some((name) => name !== 'again' && name !== 'rate')) return;
-  throw new ProblemError(
-    400,
-    `Nothing is selected. Give ${fields}; or "all": true, which sends everything that is kept.`,
-  );
-}
-
-/** The choice in words, for the audit. User and message are left out: the audit outlives the deletion of a user. */
-function chosenText(choice: LetterChoice & CallChoice): { readonly detail?: string } {
-  const { user, message, places, again } = choice;
-  const texts = (['source', 'reason', 'since', 'until', 'rate'] as const).flatMap((name) => {
-    const value = choice[name];
-    return value === undefined ? [] : [`${name} ${value}`];
-  });
-  if (user !== undefined) texts.push('of one user');
-  if (message !== undefined) texts.push('one event');
-  if (places !== undefined) texts.push(counted(places.length, 'place'));
-  if (again === true) texts.push('also what was sent again before');
-  return texts.length === 0 ? {} : { detail: texts.join(', ') };
-}
-
-const pauseIsLate =
-  'Kafka has not answered for ten seconds. The destination may still be paused; the audit will say how it ended.';
-const retryIsLate =
-  'Nothing is known of an answer after ten seconds. What waits may still be sent; the audit will say how it ended.';
-/** It has Kafka to read first, and then the endpoint to answer. */
-const testIsLate =
-  'The test has not ended within ten seconds. It may still be sent; the audit will say how it ended.';
-
-/**
- * Does what an operator asks for once the audit has it. What takes too long goes on, and the audit is told how it
- * ended.
- * @param late what the operator is told then
- * @throws ProblemError 503 after ten seconds
- */
-async function act<T>(
-  audit: ActionDeps['audit'],
-  done: Done,
-  late: string,
-  begin: () => Promise<T>,
-): Promise<T> {
-  await audit.write(done);
-  const work = begin();
-  try {
-    return await inTime(work, late);
-  } catch (error) {
-    // Operations throw no such errors, so it is late.
-    if (error instanceof ProblemError) tellLater(audit, done, work);
-    else tellFailure(audit, done, error);
-    throw error;
-  }
-}
-
-function tellLater(audit: ActionDeps['audit'], done: Done, work: Promise<unknown>): void {
-  work.then(
-    () => {
-      audit.tell({ ...done, detail: 'done after all' });
-    },
-    (error: unknown) => {
-      tellFailure(audit, done, error);
-    },
-  );
-}
-
-/** Records that an action failed which the audit has as done. */
-function tellFailure(audit: ActionDeps['audit'], done: Done, error: unknown): void {
-  if (error instanceof PostriderError)
-    audit.tell({ ...done, outcome: 'refused', detail: error.message }, error);
-  else audit.tell({ ...done, outcome: 'failed', detail: 'the log says why' }, error);
-}
-
-type Done = Pick<AuditEntry, 'user' | 'name' | 'action' | 'destination'>;
-
-function endOf(audit: ActionDeps['audit'], done: Done): (ended: Redrive) => void {
-  return ({ id: began, state, sent, outcome: became, detail }) => {
-    const outcome = state === 'failed' ? ({ outcome: 'failed' } as const) : {};
-    const known = became === undefined ? {} : { became };
-    audit.tell({
-      ...done,
-      ...outcome,
-      began,
-      sent,
-      ...known,
-      ...(detail === undefined ? {} : { detail }),
-    });
-  };
 }

@@ -12,7 +12,7 @@ import type { Index } from '../index/index.ts';
 import { whatBecame } from '../index/sent-again.ts';
 import type { Audit } from './audit.ts';
 import { isSettled, outcomeOf, runsOf } from './run-list.ts';
-import type { Runs } from './runs.ts';
+import type { Runs } from '../../operations/runs.ts';
 
 export interface RunDeps {
   readonly index: Index;

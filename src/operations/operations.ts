@@ -1,32 +1,42 @@
-import { AttemptReader } from '../../attempts/read-attempts.ts';
-import { isSelectedDeadLetter } from '../../dead-letter/dead-letter.ts';
-import { pauseDestination } from '../../dead-letter/pause.ts';
+import { AttemptReader } from '../attempts/read-attempts.ts';
+import { isSelectedDeadLetter } from '../dead-letter/dead-letter.ts';
+import { pauseDestination } from '../dead-letter/pause.ts';
 import {
   countDeadLetters,
   outcomeOf,
   redriveDeadLetters,
   withWaysBack,
   type DeadRedrive,
-} from '../../dead-letter/redrive-dead-letters.ts';
-import { resumeDestinations } from '../../dead-letter/resume.ts';
-import { retryDestinations } from '../../dead-letter/retry.ts';
-import type { Letter } from '../../dead-letter/letter.ts';
+} from '../dead-letter/redrive-dead-letters.ts';
+import { resumeDestinations } from '../dead-letter/resume.ts';
+import { retryDestinations } from '../dead-letter/retry.ts';
+import type { Letter } from '../dead-letter/letter.ts';
 import {
   countRejected,
   redriveRejected,
   type RejectedRedrive,
-} from '../../dead-letter/redrive-rejected.ts';
-import { isSelectedCall } from '../../dead-letter/rejected.ts';
-import type { Selection } from '../../dead-letter/search.ts';
-import type { Caller, Remedies, ServiceAccess } from '../../dead-letter/service.ts';
-import { PostriderError } from '../../errors.ts';
-import type { RunOutcome } from '../../event/audit-entry.ts';
-import { deadLetterReasons, isDeadLetterReason } from '../../event/dead-letter-reasons.ts';
-import { deliveryKey } from '../../event/envelope.ts';
-import { rejectReasons } from '../../event/rejection.ts';
-import { findSource } from '../../resources/config/config-topic.ts';
-import { parseRate } from '../../resources/schema/texts.ts';
-import type { TestAnswer } from '../api/answers/actions.ts';
+} from '../dead-letter/redrive-rejected.ts';
+import { isSelectedCall } from '../dead-letter/rejected.ts';
+import type { Selection } from '../dead-letter/search.ts';
+import type { Caller, Remedies, ServiceAccess } from '../dead-letter/service.ts';
+import { PostriderError } from '../errors.ts';
+import type { RunOutcome } from '../event/audit-entry.ts';
+import { deadLetterReasons, isDeadLetterReason } from '../event/dead-letter-reasons.ts';
+import { deliveryKey } from '../event/envelope.ts';
+import { rejectReasons } from '../event/rejection.ts';
+import { findSource } from '../resources/config/config-topic.ts';
+import { parseRate } from '../resources/schema/texts.ts';
+
+/** The answer of one URL of a destination to a test event, or to an event that waited. */
+export interface TestAnswer {
+  readonly url: string;
+  readonly outcome: 'delivered' | 'failed' | 'refused';
+  readonly status?: number;
+  readonly detail?: string;
+  /** How its body begins, if it was no success. */
+  readonly answer?: string;
+  readonly tookMs: number;
+}
 
 /** The actions that an operator can have done. */
 export interface Operations {
@@ -123,7 +133,7 @@ const callRemedies: RejectedRedrive['remedies'] = {
   goOn: 'sending the same again continues where this one stopped',
 };
 
-/** @param sendTest the console imports no stage that delivers */
+/** @param sendTest nothing that delivers is imported here */
 export function createOperations(
   access: ServiceAccess,
   sendTest: Operations['sendTest'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Run, RunEnd, Work } from '../../src/console/actions/operations.ts';
-import { Runs } from '../../src/console/actions/runs.ts';
+import type { Run, RunEnd, Work } from '../../src/operations/operations.ts';
+import { Runs } from '../../src/operations/runs.ts';
 import { PostriderError } from '../../src/errors.ts';
 import { SimulatedClock } from '../delivery/simulated-clock.ts';
 

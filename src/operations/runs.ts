@@ -1,9 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import { PostriderError } from '../../errors.ts';
-import type { Clock, Timer } from '../../ops/clock.ts';
-import { ProblemError } from '../../http-api/problem.ts';
-import type { Redrive } from '../api/answers/actions.ts';
+import { PostriderError } from '../errors.ts';
+import type { Clock, Timer } from '../ops/clock.ts';
+import { ProblemError } from '../http-api/problem.ts';
+import type { RunOutcome } from '../event/audit-entry.ts';
 import type { Work } from './operations.ts';
+
+/** How far a run is, or how it ended. */
+export interface RunProgress {
+  /** That of the entry in the audit with which it began. */
+  readonly id: string;
+  readonly state: 'counting' | 'running' | 'done' | 'failed';
+  readonly found: number;
+  /** Events that were sent, or users deleted. */
+  readonly sent: number;
+  readonly outcome?: RunOutcome;
+  readonly detail?: string;
+}
 
 /** So many ended ones are remembered, for whoever looks what became of theirs. */
 const mostRemembered = 100;
@@ -13,7 +25,7 @@ const mostCounts = 2;
 const unaskedMs = 15_000;
 
 interface Known {
-  redrive: Redrive;
+  progress: RunProgress;
   /** Somebody waits for it still. */
   readonly asked: () => void;
 }
@@ -30,10 +42,10 @@ export class Runs {
     this.#clock = clock;
   }
 
-  find(id: string): Redrive | undefined {
+  find(id: string): RunProgress | undefined {
     const known = this.#known.get(id);
     known?.asked();
-    return known?.redrive;
+    return known?.progress;
   }
 
   /**
@@ -41,25 +53,25 @@ export class Runs {
    * @param id of its entry in the audit
    * @param onEnd called once, with what is to be told of it
    */
-  start(id: string, work: Work, onEnd: (ended: Redrive) => void): Redrive {
+  start(id: string, work: Work, onEnd: (ended: RunProgress) => void): RunProgress {
     const known = this.#remember(id, 'running', () => undefined);
     const onSent = (): void => {
-      const sent = known.redrive.sent + 1;
-      known.redrive = { ...known.redrive, sent, found: sent };
+      const sent = known.progress.sent + 1;
+      known.progress = { ...known.progress, sent, found: sent };
     };
     const running = ended(known, work({ signal: this.#stopping.signal, onSent })).then(() => {
       this.#running.delete(running);
-      onEnd(known.redrive);
+      onEnd(known.progress);
     });
     this.#running.add(running);
-    return known.redrive;
+    return known.progress;
   }
 
   /**
    * Begins to count what `work` tells of, and returns at once. It ends when nobody has asked for a while.
    * @throws ProblemError 503 while several are counted
    */
-  count(work: Work): Redrive {
+  count(work: Work): RunProgress {
     if (this.#counts >= mostCounts)
       throw new ProblemError(503, 'Several are being counted; try again in a moment.');
     const unasked = new AbortController();
@@ -70,10 +82,10 @@ export class Runs {
     let timer = endLater();
     const known = this.#remember(randomBytes(8).toString('hex'), 'counting', () => {
       timer.cancel();
-      if (known.redrive.state === 'counting') timer = endLater();
+      if (known.progress.state === 'counting') timer = endLater();
     });
     const onSent = (): void => {
-      known.redrive = { ...known.redrive, found: known.redrive.found + 1 };
+      known.progress = { ...known.progress, found: known.progress.found + 1 };
     };
     const signal = AbortSignal.any([unasked.signal, this.#stopping.signal]);
     this.#counts += 1;
@@ -81,7 +93,7 @@ export class Runs {
       timer.cancel();
       this.#counts -= 1;
     });
-    return known.redrive;
+    return known.progress;
   }
 
   /** Ends all early; the same redrive goes on later where they ended. */
@@ -90,12 +102,12 @@ export class Runs {
     await Promise.all(this.#running);
   }
 
-  #remember(id: string, state: Redrive['state'], asked: () => void): Known {
-    const known = { redrive: { id, state, found: 0, sent: 0 }, asked };
+  #remember(id: string, state: RunProgress['state'], asked: () => void): Known {
+    const known = { progress: { id, state, found: 0, sent: 0 }, asked };
     this.#known.set(id, known);
-    for (const [oldest, { redrive }] of this.#known) {
+    for (const [oldest, { progress }] of this.#known) {
       if (this.#known.size <= mostRemembered) break;
-      if (redrive.state === 'done' || redrive.state === 'failed') this.#known.delete(oldest);
+      if (progress.state === 'done' || progress.state === 'failed') this.#known.delete(oldest);
     }
     return known;
   }
@@ -105,9 +117,9 @@ export class Runs {
 async function ended(known: Known, work: ReturnType<Work>): Promise<void> {
   try {
     const end = await work;
-    known.redrive = { ...known.redrive, ...end, state: 'done' };
+    known.progress = { ...known.progress, ...end, state: 'done' };
   } catch (error) {
-    known.redrive = { ...known.redrive, state: 'failed', detail: sentenceOf(error) };
+    known.progress = { ...known.progress, state: 'failed', detail: sentenceOf(error) };
   }
 }
 
