@@ -26,6 +26,14 @@ export function text(minLength: number, maxLength: number, description: string):
   return { type: 'string', minLength, maxLength, description };
 }
 
+/** A time that JavaScript can parse too. It cannot parse other ISO 8601, such as an offset of `+01`. */
+export const time: Parameter = {
+  type: 'string',
+  format: 'date-time',
+  pattern: '^[0-9-]{10}T[0-9]{2}:[0-9]{2}:[0-5][0-9]([.][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$',
+  description: 'a time in ISO 8601, such as 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00',
+};
+
 /** The parameters that every list takes. */
 export const paging: Readonly<Record<'cursor' | 'limit', Parameter>> = {
   cursor: {

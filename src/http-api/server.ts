@@ -42,6 +42,8 @@ export async function createHttpApi(options: HttpApiOptions): Promise<FastifyIns
   const server = fastify({
     bodyLimit: options.mostBodyBytes,
     requestTimeout: 30_000,
+    // An id has up to 1,024 characters, each of up to twelve in a path.
+    routerOptions: { maxParamLength: 12 * 1_024 },
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     forceCloseConnections: true,
     ajv: { customOptions: { removeAdditional: false, coerceTypes: true } },

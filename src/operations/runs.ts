@@ -72,28 +72,63 @@ export class Runs {
    * @throws ProblemError 503 while several are counted
    */
   count(work: Work): RunProgress {
-    if (this.#counts >= mostCounts)
-      throw new ProblemError(503, 'Several are being counted; try again in a moment.');
     const unasked = new AbortController();
     const endLater = (): Timer =>
       this.#clock.after(unaskedMs, () => {
         unasked.abort();
       });
     let timer = endLater();
-    const known = this.#remember(randomBytes(8).toString('hex'), 'counting', () => {
+    const asked = (): void => {
       timer.cancel();
       if (known.progress.state === 'counting') timer = endLater();
+    };
+    const { known, end } = this.#beginCount(work, unasked.signal, asked);
+    void end.then(() => {
+      timer.cancel();
     });
+    return known.progress;
+  }
+
+  /**
+   * Counts what `work` tells of, for so long at most.
+   * @returns `isCut` where there may be more than was counted
+   * @throws ProblemError 503 while several are counted
+   */
+  async countWithin(
+    mostMs: number,
+    work: Work,
+  ): Promise<RunProgress & { readonly isCut: boolean }> {
+    const over = new AbortController();
+    const timer = this.#clock.after(mostMs, () => {
+      over.abort();
+    });
+    const { known, end } = this.#beginCount(work, over.signal, () => undefined);
+    await end;
+    timer.cancel();
+    const { progress } = known;
+    const isCut = over.signal.aborted && progress.state === 'failed';
+    if (!isCut) return { ...progress, isCut };
+    const { id, found, sent } = progress;
+    return { id, state: 'done', found, sent, isCut };
+  }
+
+  #beginCount(
+    work: Work,
+    ending: AbortSignal,
+    asked: () => void,
+  ): { readonly known: Known; readonly end: Promise<void> } {
+    if (this.#counts >= mostCounts)
+      throw new ProblemError(503, 'Several are being counted; try again in a moment.');
+    const known = this.#remember(randomBytes(8).toString('hex'), 'counting', asked);
     const onSent = (): void => {
       known.progress = { ...known.progress, found: known.progress.found + 1 };
     };
-    const signal = AbortSignal.any([unasked.signal, this.#stopping.signal]);
+    const signal = AbortSignal.any([ending, this.#stopping.signal]);
     this.#counts += 1;
-    void ended(known, work({ signal, onSent })).then(() => {
-      timer.cancel();
+    const end = ended(known, work({ signal, onSent })).then(() => {
       this.#counts -= 1;
     });
-    return known.progress;
+    return { known, end };
   }
 
   /** Ends all early; the same redrive goes on later where they ended. */

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
 import { customerProblem } from '../../event/customer.ts';
-import { linkDurations, readLinkDuration } from '../../console/access/customer-link.ts';
+import { linkDurations, readLinkDuration } from '../../resources/customers/link-terms.ts';
 import { notSet } from '../../settings/misspelt.ts';
 import { settingsTable } from '../../settings/table.ts';
 import { systemClock } from '../../ops/clock.ts';

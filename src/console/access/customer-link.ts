@@ -1,27 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { AuditRecord, RecordedLink } from '../../event/audit-entry.ts';
-import { formatDuration, parseDuration } from '../../duration.ts';
 import { isOf, type Identity } from '../../event/uid.ts';
 import type { CustomersLinks } from '../../resources/customers/links.ts';
-import { longestLinkMs } from '../../topology.ts';
 import type { LinkRow } from '../api/answers/actions.ts';
 import { sha256 } from '../../http-api/tokens.ts';
+import { linkPath } from '../../resources/customers/link-terms.ts';
 
 /** Finds the destination that has an id now; undefined if none has. */
 export type IdentityOf = (destinationId: string) => Identity | undefined;
 
-const shortestLinkMs = 60_000;
-/** The durations that a link may have, in words. */
-export const linkDurations: string = `from ${formatDuration(shortestLinkMs)} to ${formatDuration(longestLinkMs)}`;
-
-/** Undefined for text that is no duration, or not one of `linkDurations`. */
-export function readLinkDuration(given: string): number | undefined {
-  const lastsMs = parseDuration(given) ?? NaN;
-  return lastsMs >= shortestLinkMs && lastsMs <= longestLinkMs ? lastsMs : undefined;
-}
-
-/** A link's path on the console begins with this. */
-export const linkPath = '/l/';
 /** The pages that it leads to, behind its id; `navigation.ts` of the pages knows it too. */
 export const customerPath = '/c/';
 

@@ -6,14 +6,9 @@ import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import { personName } from '../../http-api/claims.ts';
 import { ProblemError } from '../../http-api/problem.ts';
+import { linkPath } from '../../resources/customers/link-terms.ts';
 import type { Audit } from '../actions/audit.ts';
-import {
-  customerPath,
-  isGone,
-  linkPath,
-  type IdentityOf,
-  type LinksToCustomers,
-} from './customer-link.ts';
+import { customerPath, isGone, type IdentityOf, type LinksToCustomers } from './customer-link.ts';
 import {
   IdentityProvider,
   LogInError,

@@ -2,21 +2,13 @@ import {
   accepting,
   paging,
   text,
+  time,
   type Accept,
-  type Parameter,
   type Parameters,
 } from '../../http-api/parameters.ts';
 import { destinationHealths } from '../../event/destination-health.ts';
 import { resourceKinds } from '../../resources/resource.ts';
 import { orders, outcomes, ranges } from './choices.ts';
-
-/** A time that JavaScript can parse too. It cannot parse other ISO 8601, such as an offset of `+01`. */
-const time: Parameter = {
-  type: 'string',
-  format: 'date-time',
-  pattern: '^[0-9-]{10}T[0-9]{2}:[0-9]{2}:[0-5][0-9]([.][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$',
-  description: 'a time in ISO 8601, such as 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00',
-};
 
 /** The parameters of requests, each with its bounds, and the same in words for errors and OpenAPI. */
 export const parameters: Parameters = {

@@ -1,0 +1,76 @@
+import { decodeAuditEntry, type AuditEntry } from '../event/audit-entry.ts';
+import type { KafkaClient } from '../kafka/client.ts';
+import { startFollower, type Follower } from '../kafka/follow/follower.ts';
+import { writtenRanges } from '../kafka/read-range.ts';
+import type { Logger } from '../ops/log.ts';
+import type { RunProgress } from '../operations/runs.ts';
+
+/** A run, as far as the audit tells of it. */
+export interface ToldRun {
+  /** Undefined: its events are of several destinations, or of none. */
+  readonly destination: string | undefined;
+  readonly progress: RunProgress;
+}
+
+const mostRemembered = 10_000;
+/** The audit has a year of entries, and nobody asks for a run of long ago here. */
+const mostRead = 50_000;
+
+const elsewhere = 'It runs in another process, or was cut off.';
+
+/** What the audit tells of runs: also of those that another replica, the console or a command has begun. */
+export class ToldRuns {
+  readonly #runs = new Map<string, ToldRun>();
+
+  apply({ id, isRun, destination, began, outcome, sent = 0, became, detail }: AuditEntry): void {
+    if (isRun === true && !this.#runs.has(id)) {
+      const progress = { id, state: 'running', found: 0, sent: 0, detail: elsewhere } as const;
+      this.#remember({ destination, progress });
+    }
+    const run = began === undefined ? undefined : this.#runs.get(began);
+    if (run === undefined) return;
+    this.#remember({
+      destination: run.destination,
+      progress: {
+        id: run.progress.id,
+        state: outcome === undefined ? 'done' : 'failed',
+        found: sent,
+        sent,
+        ...(became === undefined ? {} : { outcome: became }),
+        ...(detail === undefined ? {} : { detail }),
+      },
+    });
+  }
+
+  find(id: string): ToldRun | undefined {
+    return this.#runs.get(id);
+  }
+
+  #remember(run: ToldRun): void {
+    this.#runs.set(run.progress.id, run);
+    const [oldest] = this.#runs.keys();
+    if (oldest !== undefined && this.#runs.size > mostRemembered) this.#runs.delete(oldest);
+  }
+}
+
+/** Follows the audit from some time before now on. */
+export async function followRuns(
+  kafka: KafkaClient,
+  { topic, log }: { readonly topic: string; readonly log: Logger },
+  runs: ToldRuns,
+): Promise<Pick<Follower, 'stop'>> {
+  const [range] = await writtenRanges(kafka, topic);
+  const from = range && Math.max(range.start, range.end - mostRead);
+  const follower = startFollower(kafka, {
+    topic,
+    log,
+    maxWaitMs: 500,
+    from: () => from,
+    onRecord: ({ value }) => {
+      const entry = decodeAuditEntry(value);
+      if (entry !== undefined) runs.apply(entry);
+    },
+  });
+  await follower.loaded;
+  return follower;
+}
