@@ -6,6 +6,14 @@ import { portProblem } from '../ops/listen.ts';
 import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
+import { waitAtMost } from '../ops/wait.ts';
+import {
+  createOperations,
+  type OperationAccess,
+  type Operations,
+} from '../operations/operations.ts';
+import { Runs } from '../operations/runs.ts';
+import { createUserOperations } from '../operations/users.ts';
 import { AuditWriter } from '../http-api/audit-writer.ts';
 import type { ResourceBounds } from '../resources/apply/desired.ts';
 import { identitiesBefore, newIdentity } from '../resources/apply/identities.ts';
@@ -16,14 +24,19 @@ import type { SecretKeys } from '../resources/config/secrets.ts';
 import { readPauses } from '../resources/pauses/pauses.ts';
 import { followCustomersLinks } from '../resources/customers/links.ts';
 import type { Topology } from '../topology.ts';
+import { ApiRuns } from './api-runs.ts';
 import { createAccess, type AccessSettings } from './access/access.ts';
 import { ChangeQueue } from './change-queue.ts';
 import type { CustomerSettings } from './customers.ts';
 import { Directory } from './directory.ts';
 import type { PlanningSettings } from './plan-change.ts';
 import { requireAddresses, type RefusedAddress } from './refused-addresses.ts';
+import { addLinkRoutes } from './routes/links.ts';
+import { addOperationRoutes } from './routes/operations.ts';
 import { addResourceRoutes } from './routes/resources.ts';
+import { addUserRoutes } from './routes/users.ts';
 import { createApiServer } from './server.ts';
+import { followRuns, ToldRuns } from './told-runs.ts';
 
 export interface ApiDeps {
   readonly kafka: KafkaClient;
@@ -42,6 +55,13 @@ export interface ApiDeps {
   readonly secretKeys: SecretKeys;
   readonly customers: CustomerSettings;
   readonly refusedAddress: RefusedAddress;
+  /** For what can be done about destinations and users. */
+  readonly services: OperationAccess;
+  readonly sendTest: Operations['sendTest'];
+  /** See `fenceMs`. */
+  readonly fenceMs: number;
+  /** The console's public address, where links to customers lead. */
+  readonly consoleUrl: string | undefined;
 }
 
 export interface Api extends Role {
@@ -54,7 +74,7 @@ export interface Api extends Role {
  */
 export async function startApi(deps: ApiDeps): Promise<Api> {
   const { kafka, topology, clock, port, producer, bounds, secretKeys, customers } = deps;
-  const { refusedAddress } = deps;
+  const { refusedAddress, services, sendTest, fenceMs, consoleUrl } = deps;
   const log = deps.log.child({ role: 'api' });
   const metrics = new ApiMetrics(deps.metrics);
   const access = createAccess(deps.access, { log, clock, links: () => links.current });
@@ -86,7 +106,10 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
       metrics.written(changes);
     },
   });
+  const told = new ToldRuns();
+  const followedRuns = await followRuns(kafka, { topic: topology.topics.audit, log }, told);
   await links.loaded;
+  const runs = new Runs(clock);
   const server = await createApiServer({
     access,
     trustedProxies: deps.trustedProxies,
@@ -100,6 +123,25 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
         nowMs: () => clock.now(),
         requireAddresses: (body) => requireAddresses(body, refusedAddress),
       });
+      const apiRuns = new ApiRuns(runs, told, audit);
+      addOperationRoutes(api, {
+        operations: createOperations(services, sendTest),
+        runs: apiRuns,
+        counts: runs,
+        audit,
+        clock,
+        customerOf: (id) => directory.customerOf(id),
+      });
+      const users = createUserOperations({ ...services, config, fenceMs });
+      addUserRoutes(api, { users, runs: apiRuns, audit });
+      addLinkRoutes(api, {
+        links: () => links.current,
+        audit,
+        producer,
+        topic: topology.topics.links,
+        clock,
+        consoleUrl,
+      });
     },
     onFailure: () => {
       metrics.failed();
@@ -108,10 +150,11 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
       metrics.answered(status, seconds);
     },
   });
-  const stop = async (): Promise<void> => {
+  const stop = async (graceMs: number): Promise<void> => {
     await server.close();
+    await waitAtMost(graceMs, runs.stop());
     writer.close();
-    await Promise.all([config.stop(), links.stop()]);
+    await Promise.all([config.stop(), links.stop(), followedRuns.stop()]);
   };
   try {
     const url = await server.listen({ port, host: access.host });
@@ -119,7 +162,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
       log.warn({ url }, 'nobody needs a token, so the API listens on loopback only');
     return { name: 'api', url, ready: () => true, stop };
   } catch (error) {
-    await stop();
+    await stop(0);
     throw portProblem(error, 'API_PORT', port);
   }
 }

@@ -41,6 +41,12 @@ export class Directory {
     return new Map([...this.#others, [key, stored]]);
   }
 
+  /** The customer of a destination. Undefined: there is no destination of the id. */
+  customerOf(id: string): { readonly customer: string | undefined } | undefined {
+    if (this.get('Destination', id) === undefined) return undefined;
+    return { customer: this.#customerOf.get(id) };
+  }
+
   /** Everything, for what may concern any destination. */
   get all(): StoredResources {
     return this.#followed.resources;

@@ -27,6 +27,9 @@ import { rejectReasons } from '../event/rejection.ts';
 import { findSource } from '../resources/config/config-topic.ts';
 import { parseRate } from '../resources/schema/texts.ts';
 
+/** What operations need. */
+export type OperationAccess = ServiceAccess;
+
 /** The answer of one URL of a destination to a test event, or to an event that waited. */
 export interface TestAnswer {
   readonly url: string;

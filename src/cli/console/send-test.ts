@@ -5,7 +5,7 @@ import { testDestination } from '../commands/send-test.ts';
 import type { Context } from '../context.ts';
 
 /**
- * Sends a test event for the console, which imports nothing that delivers.
+ * Sends a test event for the console or the API, which import nothing that delivers.
  * @throws PostriderError `not-found`, `resource-invalid`
  */
 export async function testFromConsole(

@@ -6,7 +6,7 @@ import type { Gateway, GatewayDeps } from '../../gateway/gateway.ts';
 import type { Role } from '../../ops/role.ts';
 import { AudienceGauges } from '../../resources/audiences/gauges.ts';
 import { followAudienceRecords } from '../../resources/audiences/records.ts';
-import { startFence } from '../../resources/fence/fence.ts';
+import { fenceMs, startFence } from '../../resources/fence/fence.ts';
 import { followPauses } from '../../resources/pauses/pauses.ts';
 import { followSuppressions } from '../../resources/suppressions/suppressed-users.ts';
 import type { RouterDeps } from '../../router/router.ts';
@@ -114,9 +114,12 @@ export async function startConsoleRole(context: Context, parts: SharedParts): Pr
   });
 }
 
-export async function startApiRole({ settings }: Context, parts: SharedParts): Promise<Api> {
+export async function startApiRole(context: Context, parts: SharedParts): Promise<Api> {
   const { startApi } = await import('../../api/api.ts');
   const { addressCheck } = await import('../api/address-check.ts');
+  const { testFromConsole } = await import('../console/send-test.ts');
+  const { serviceAccess } = await import('../letters/letters.ts');
+  const { settings } = context;
   return startApi({
     ...parts.common,
     port: settings.apiPort,
@@ -128,6 +131,10 @@ export async function startApiRole({ settings }: Context, parts: SharedParts): P
       sources: settings.apiCustomerSources,
     },
     refusedAddress: addressCheck(settings, parts.common.clock),
+    services: await serviceAccess(context),
+    sendTest: (id) => testFromConsole(context, id),
+    fenceMs: fenceMs(settings),
+    consoleUrl: settings.consoleUrl,
     trustedProxies: settings.apiTrustedProxies,
     producer: await parts.producer(),
   });
