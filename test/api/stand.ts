@@ -29,6 +29,8 @@ export interface ApiStand {
     wanted?: { readonly manage?: boolean; readonly lastsMs?: number },
   ): string;
   ask(path: string, asked?: Asked): Promise<Answered>;
+  /** The server itself, for requests without a socket. */
+  readonly server: FastifyInstance;
 }
 
 interface Asked {
@@ -92,6 +94,7 @@ export async function startApiStand(
   const url = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
   return {
     url,
+    server,
     links,
     clock,
     linkTo: (customer, { manage = false, lastsMs = 60_000 } = {}) => {

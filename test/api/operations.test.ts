@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { PostriderError } from '../../src/errors.ts';
+import { exampleDestination, exampleSource } from '../resources/examples.ts';
+import { eventually } from '../harness/eventually.ts';
+import { resourceRoutes, type ResourceStand } from './resource-stand.ts';
+import { startApiStand, tokenEntry, tokensFile, type ApiStand } from './stand.ts';
+
+const tokens = [
+  tokenEntry('ines', 'scopes: [read, write, operate]'),
+  tokenEntry('shop', 'scopes: [read, write, operate]\n  customers: [acme]'),
+  tokenEntry('writer', 'scopes: [read, write]'),
+].join('');
+
+interface Stand extends ApiStand, Omit<ResourceStand, 'failure' | 'until'> {
+  fails(error: Error): void;
+  /** Returns the end of what lasts from now on. */
+  lasts(): () => void;
+}
+
+async function start(t: TestContext): Promise<Stand> {
+  const { stand, routes } = resourceRoutes();
+  const api = await startApiStand(t, { tokensFile: tokensFile(tokens) }, routes);
+  stand.put(exampleSource());
+  stand.put(exampleDestination({ id: 'crm', customer: 'acme', managedBy: 'api' }));
+  stand.put(exampleDestination({ id: 'filed', customer: 'globex' }));
+  return {
+    ...api,
+    ...stand,
+    fails: (error) => {
+      stand.failure = error;
+    },
+    lasts: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      stand.until = promise;
+      return resolve;
+    },
+  };
+}
+
+const [ines, shop] = [
+  { method: 'POST', token: 'ines-token' },
+  { method: 'POST', token: 'shop-token' },
+];
+
+test('what is done about a destination is in the audit before it is done', async (t) => {
+  const { ask, operated, audit } = await start(t);
+  for (const action of ['test', 'pause'])
+    assert.equal((await ask(`/v1/destinations/filed/${action}`, ines)).status, 200);
+  assert.deepEqual(operated, ['test filed', 'pause filed']);
+  assert.deepEqual(audit, [
+    { user: 'ines', via: 'api', action: 'send-test', destination: 'filed' },
+    { user: 'ines', via: 'api', action: 'pause', destination: 'filed' },
+  ]);
+});
+
+test('a destination gets one test a second, whoever sends them', async (t) => {
+  const { ask, clock } = await start(t);
+  assert.equal((await ask('/v1/destinations/crm/test', ines)).status, 200);
+  const { status, headers } = await ask('/v1/destinations/crm/test', shop);
+  assert.equal(status, 429);
+  assert.equal(headers.get('retry-after'), '1');
+  clock.forward(1_000);
+  assert.equal((await ask('/v1/destinations/crm/test', shop)).status, 200);
+});
+
+test('dead letters are sent again in a run, which tells how far it is and how it ended', async (t) => {
+  const { ask, chosen, audit, operated } = await start(t);
+  const body = { reason: 'http-503', since: '2026-01-31T12:00:00Z' };
+  const begun = await ask('/v1/destinations/crm/redrive', { ...ines, body });
+  assert.equal(begun.status, 202);
+  assert.deepEqual(chosen, [{ ...body, destination: 'crm' }]);
+  const path = `/v1/runs/${begun.json['id'] as string}`;
+  await eventually(async () => {
+    const { json } = await ask(path, { token: 'ines-token' });
+    assert.deepEqual(json, {
+      id: begun.json['id'],
+      state: 'done',
+      found: 1,
+      sent: 1,
+      detail: 'left out for an operator to read',
+    });
+  });
+  assert.deepEqual(operated, ['redrive crm']);
+  const [first, last] = audit;
+  assert.deepEqual(first, {
+    user: 'ines',
+    via: 'api',
+    action: 'redrive',
+    destination: 'crm',
+    isRun: true,
+    detail: 'reason http-503, since 2026-01-31T12:00:00Z',
+  });
+  assert.equal(last?.began, begun.json['id']);
+});
+
+test('a dry run counts, answers at once, and leaves the audit alone', async (t) => {
+  const { ask, audit, operated } = await start(t);
+  for (const asked of [{ body: { dryRun: true } }, { path: '?dryRun=true' }] as const) {
+    const path = `/v1/destinations/crm/redrive${'path' in asked ? asked.path : ''}`;
+    const { status, json } = await ask(path, { ...shop, ...asked });
+    assert.equal(status, 200);
+    assert.deepEqual([json['state'], json['found'], json['sent']], ['done', 1, 0]);
+  }
+  assert.deepEqual(audit, []);
+  assert.deepEqual(operated, ['count crm', 'count crm']);
+});
+
+test('a customer is not told what operators are told of a run, nor of a failure', async (t) => {
+  const { ask, fails } = await start(t);
+  const begun = await ask('/v1/destinations/crm/resume', shop);
+  assert.equal(begun.status, 202);
+  const path = `/v1/runs/${begun.json['id'] as string}`;
+  await eventually(async () => {
+    const { json } = await ask(path, { token: 'shop-token' });
+    assert.deepEqual(json, { id: begun.json['id'], state: 'done', found: 0, sent: 0 });
+  });
+  fails(new PostriderError('not-found', 'there is no destination crm; did you mean filed?'));
+  const gone = await ask('/v1/destinations/crm/pause', shop);
+  assert.equal(gone.status, 404);
+  assert.equal(gone.detail, 'There is no destination crm.');
+  fails(new PostriderError('kafka-refused', 'the topic events.globex is missing'));
+  const failed = await ask('/v1/destinations/crm/pause', shop);
+  assert.equal(failed.status, 503);
+  assert.equal(failed.detail, 'This cannot be done now; try again later.');
+  const run = await ask('/v1/destinations/crm/redrive', shop);
+  await eventually(async () => {
+    const { json } = await ask(`/v1/runs/${run.json['id'] as string}`, { token: 'shop-token' });
+    assert.equal(json['detail'], 'It failed; try again later.');
+  });
+});
+
+test('a customer cannot take the place of all runs', async (t) => {
+  const { ask, lasts } = await start(t);
+  const end = lasts();
+  t.after(end);
+  const many = Array.from({ length: 20 }, () => ask('/v1/destinations/crm/resume', shop));
+  const answers = await Promise.all(many);
+  assert.equal(answers.filter(({ status }) => status === 202).length, 4);
+  const refused = answers.filter(({ status }) => status === 429);
+  assert.equal(refused.length, 16);
+  assert.equal(refused[0]?.headers.get('retry-after'), '10');
+  assert.equal((await ask('/v1/destinations/filed/resume', ines)).status, 202);
+  end();
+  // What has ended makes room.
+  await eventually(async () => {
+    assert.equal((await ask('/v1/destinations/crm/resume', shop)).status, 202);
+  });
+});
+
+test('what is not for customers is refused, and what is not a parameter is named', async (t) => {
+  const { ask, operated } = await start(t);
+  const refused = async (path: string, body?: object): Promise<string> => {
+    const { status, detail } = await ask(`/v1${path}`, { ...shop, body });
+    return `${status} ${detail}`;
+  };
+  assert.match(
+    await refused('/destinations/crm/redrive', { rate: '1/h' }),
+    /^403 The rate is not for customers/,
+  );
+  assert.match(await refused('/users/u1/delete'), /^403 This concerns all customers/);
+  assert.match(await refused('/users/u1/suppress'), /^403 This concerns all customers/);
+  assert.match(
+    await refused('/destinations/crm/redrive', { destination: 'filed' }),
+    /^400 destination is no parameter of this request/,
+  );
+  assert.match(
+    await refused('/destinations/crm/redrive', { places: ['0:1'] }),
+    /^400 places is no parameter/,
+  );
+  assert.match(
+    await refused('/destinations/crm/redrive', { since: 'yesterday' }),
+    /^400 since; allowed: a time in ISO 8601/,
+  );
+  assert.match(await refused('/destinations/filed/pause'), /^404 There is no destination filed\.$/);
+  const writer = await ask('/v1/destinations/crm/pause', { method: 'POST', token: 'writer-token' });
+  assert.equal(writer.status, 403);
+  assert.match(writer.detail, /scope operate/);
+  assert.deepEqual(operated, []);
+});
+
+test('users are deleted and suppressed by whoever is for all customers, and the audit has no ids', async (t) => {
+  const { ask, operated, audit } = await start(t);
+  // An id may be longer than a segment of a path usually is, and have anything in it.
+  const user = `a/b é ${'x'.repeat(300)}`;
+  const path = `/v1/users/${encodeURIComponent(user)}`;
+  assert.equal((await ask(`${path}/delete`, ines)).status, 202);
+  assert.equal((await ask(`${path}/suppress`, { ...ines, body: { lift: true } })).status, 200);
+  assert.deepEqual(await ask(`${path}/delete?dryRun=true`, ines).then(({ json }) => json), {
+    sources: [],
+  });
+  assert.deepEqual(operated, [`delete-user ${user}`, `suppress ${user}`]);
+  assert.doesNotMatch(JSON.stringify(audit), /xxx/);
+});
+
+test('an application makes a link for its customer, which works until it is revoked', async (t) => {
+  const { ask, sent, links, audit } = await start(t);
+  const made = await ask('/v1/customers/acme/links', {
+    ...shop,
+    body: { manage: true, expires: '2h' },
+  });
+  assert.equal(made.status, 201);
+  const { id, path, url } = made.json as { readonly id: string; path: string; url: string };
+  assert.match(path, /^\/l\/prl_[\w-]{43}$/);
+  assert.equal(url, `https://console.shop.example${path}`);
+  const [record] = sent;
+  assert.equal(record?.key, id);
+  const link = JSON.parse(record.value as string) as Parameters<typeof links.put>[0];
+  assert.ok(!JSON.stringify(sent).includes(path.slice(3)), 'the token is stored');
+  assert.ok(!JSON.stringify(audit).includes(path.slice(3)), 'the token is in the audit');
+  assert.match(audit[0]?.detail ?? '', /^link \w+ of customer acme, may manage, until /);
+  links.put(link);
+  const token = path.slice('/l/'.length);
+  assert.equal((await ask('/v1/destinations/crm', { token })).status, 200);
+  assert.equal((await ask('/v1/destinations/filed', { token })).status, 404);
+  const list = await ask('/v1/customers/acme/links', { token: 'shop-token' });
+  assert.deepEqual(
+    (list.json['items'] as { id: string }[]).map((each) => each.id),
+    [id],
+  );
+  assert.equal((await ask(`/v1/links/${id}/revoke`, shop)).status, 200);
+  assert.deepEqual(sent.at(-1), { topic: 'links', partition: 0, key: id, value: null });
+});
+
+test('nobody gives away more than it has, and a link gives away nothing', async (t) => {
+  const { ask, linkTo, links, sent } = await start(t);
+  const asked = async (path: string, token: string, body?: object): Promise<string> => {
+    const { status, detail } = await ask(`/v1${path}`, { method: 'POST', token, body });
+    return `${status} ${detail}`;
+  };
+  assert.match(
+    await asked('/customers/acme/links', 'writer-token', { manage: true }),
+    /^403 A link that manages needs the scope operate, which your token does not have\.$/,
+  );
+  assert.match(await asked('/customers/globex/links', 'shop-token'), /^404 There is no customer/);
+  assert.match(await asked('/customers/acm/links', 'shop-token'), /^404 /);
+  assert.match(
+    await asked('/customers/acme/links', 'shop-token', { expires: '365d' }),
+    /^400 expires is 365d; allowed: a duration from 1m to 90d\.$/,
+  );
+  assert.match(
+    await asked('/customers/acme/links', 'shop-token', { customer: 'globex' }),
+    /^400 customer is no parameter/,
+  );
+  assert.match(
+    await asked('/customers/%20x/links', 'ines-token'),
+    /^400 The id of a customer must/,
+  );
+  const manager = linkTo('acme', { manage: true });
+  assert.match(await asked('/customers/acme/links', manager), /^403 Links are made/);
+  const [own] = links.working(0, 'acme');
+  assert.match(await asked(`/links/${own?.id ?? ''}/revoke`, manager), /^403 Links are made/);
+  linkTo('globex');
+  const [theirs] = links.working(0, 'globex');
+  assert.match(await asked(`/links/${theirs?.id ?? ''}/revoke`, 'shop-token'), /^404 No link/);
+  assert.deepEqual(sent, []);
+});
