@@ -301,6 +301,63 @@ test('without tokens, pages of other sites get nothing', async () => {
   assert.equal((await ask('GET', '/nothing')).status, 404);
 });
 
+test('an application makes a link, with which a customer operates its own destinations alone', async () => {
+  const made = await ask('POST', '/customers/acme/links', { manage: true, expires: '1h' });
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  const token = String(made.body['path']).slice('/l/'.length);
+  const as = { authorization: `Bearer ${token}` };
+  const links = await ask('GET', '/customers/acme/links', undefined, {}, other);
+  assert.equal(links.status, 200);
+  // Each replica finds it in Kafka by itself.
+  await eventually(async () => {
+    assert.equal((await ask('GET', '/destinations/acme-1', undefined, as, other)).status, 200);
+    assert.equal((await ask('GET', '/destinations/acme-1', undefined, as)).status, 200);
+  });
+  for (const path of ['/destinations/filed/pause', '/destinations/race/redrive'])
+    assert.equal((await ask('POST', path, {}, as)).status, 404);
+  assert.equal((await ask('POST', '/destinations/acme-1/pause', undefined, as)).status, 200);
+  const dry = await ask('POST', '/destinations/acme-1/redrive?dryRun=true', undefined, as);
+  assert.deepEqual([dry.status, dry.body['found']], [200, 0]);
+  const resumed = await ask('POST', '/destinations/acme-1/resume', undefined, as);
+  assert.equal(resumed.status, 202, JSON.stringify(resumed.body));
+  for (const role of [one, other])
+    await eventually(async () => {
+      const run = await ask('GET', `/runs/${String(resumed.body['id'])}`, undefined, as, role);
+      assert.deepEqual([run.status, run.body['state']], [200, 'done']);
+    });
+  const id = String(made.body['id']);
+  assert.equal((await ask('POST', `/links/${id}/revoke`, undefined, {}, other)).status, 200);
+  await eventually(async () => {
+    assert.equal((await ask('GET', '/destinations/acme-1', undefined, as)).status, 401);
+  });
+  const entries = await audited();
+  assert.deepEqual(
+    entries.filter(({ user }) => user === `link ${id}`).map(({ action, via }) => [action, via]),
+    [
+      ['pause', 'api'],
+      ['resume', 'api'],
+      ['resume', 'api'],
+    ],
+  );
+  assert.doesNotMatch(JSON.stringify(entries), new RegExp(token));
+});
+
+test('a user is deleted at every destination, and suppressed', async () => {
+  const dry = await ask('POST', '/users/u1/delete?dryRun=true');
+  assert.match(JSON.stringify(dry.body), /"source":"shop","destinations":\[/);
+  const begun = await ask('POST', '/users/u1/delete', { source: 'shop' });
+  assert.equal(begun.status, 202, JSON.stringify(begun.body));
+  await eventually(async () => {
+    const { body } = await ask('GET', `/runs/${String(begun.body['id'])}`);
+    assert.deepEqual([body['state'], body['sent']], ['done', 1]);
+  });
+  const unknown = await ask('POST', '/users/u1/delete', { source: 'shopp' });
+  assert.equal(unknown.status, 404);
+  assert.equal((await ask('POST', '/users/u1/suppress')).status, 200);
+  const { stdout } = await postrider.run(['suppress-user', '--list', '-o', 'json']);
+  assert.match(stdout, /"u1"/);
+});
+
 test('the document describes each route, and the fields of a destination', async () => {
   const { body } = await ask('GET', '/openapi.json');
   assert.equal(body['openapi'], '3.1.0');
@@ -312,7 +369,12 @@ test('the document describes each route, and the fields of a destination', async
     [
       '/v1/destinations',
       '/v1/destinations/{id}',
+      '/v1/destinations/{id}/pause',
+      '/v1/destinations/{id}/redrive',
+      '/v1/destinations/{id}/resume',
+      '/v1/destinations/{id}/retry',
       '/v1/destinations/{id}/secret',
+      '/v1/destinations/{id}/test',
       '/v1/sources',
       '/v1/sources/{id}',
     ],
