@@ -13,7 +13,6 @@ const passedParameters: ReadonlySet<string> = new Set([
   'dryRun',
   'customer',
   'state',
-  'search',
   'cursor',
   'limit',
 ]);
