@@ -13,10 +13,17 @@ export class ImportGraph {
     this.#root = root;
   }
 
-  /** With the file itself. */
-  reachedFrom(file: string): ReadonlySet<string> {
+  /**
+   * With the file itself.
+   * @param isLeftOut neither such a file nor what only it loads
+   */
+  reachedFrom(
+    file: string,
+    isLeftOut: (file: string) => boolean = () => false,
+  ): ReadonlySet<string> {
     const reached = new Set([file]);
-    for (const each of reached) for (const next of this.#importsOf(each)) reached.add(next);
+    for (const each of reached)
+      for (const next of this.#importsOf(each)) if (!isLeftOut(next)) reached.add(next);
     return reached;
   }
 

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { Session } from '../api/answers/deployment.ts';
-import { Problem } from './api.ts';
+import { useLoaded } from './parts/lazily.tsx';
 import { ProblemNote, Shown } from './parts/notes.tsx';
 import { hasComeBack, linkId, urlOf, usePlace, type Place } from './navigation.ts';
 import { usePolled } from './polled.ts';
@@ -30,7 +30,7 @@ function Pages(): JSX.Element {
   const place = usePlace();
   const session = usePolled<Session>('/session', sessionCheckMs);
   const kind = kindOf(session.answer);
-  const { screens, problem } = useScreens(kind);
+  const { loaded: screens, problem } = useLoaded(kinds[kind]);
   useHeadingFocus(place.path);
   return (
     <>
@@ -75,26 +75,6 @@ const isFramed: boolean = window.parent !== window;
 function kindOf(session: Session | undefined): Kind {
   if (session === undefined) return linkId === undefined ? 'staff' : 'customer';
   return session.role === 'customer' ? 'customer' : 'staff';
-}
-
-function useScreens(kind: Kind): {
-  readonly screens: Screens | undefined;
-  readonly problem: Problem | undefined;
-} {
-  const [loaded, setLoaded] = useState<Partial<Record<Kind, Screens>>>({});
-  const [problem, setProblem] = useState<Problem>();
-  useEffect(() => {
-    kinds[kind]().then(
-      (screens) => {
-        setLoaded((before) => ({ ...before, [kind]: screens }));
-      },
-      // Another version of the console has come since this page was loaded.
-      () => {
-        setProblem(new Problem(0, t.problems.newerPages, t.problems.reload));
-      },
-    );
-  }, [kind]);
-  return { screens: loaded[kind], problem };
 }
 
 /** The vendor's name, with their logo, or with our mark for staff. */

@@ -4,13 +4,18 @@ import { printable } from '../../printable.ts';
 import { Brand, type Screens } from './app.tsx';
 import { fullTime } from './format.ts';
 import { decoded, linkId, urlOf, type Place } from './navigation.ts';
+import { Lazily } from './parts/lazily.tsx';
 import { DestinationPage } from './screens/destination/page.tsx';
 import { EndpointsPage } from './screens/customer/endpoints.tsx';
 import { CustomerEventPage } from './screens/found-event.tsx';
-import { AddEndpointPage } from './screens/manage/add-endpoint.tsx';
-import { EndpointActions } from './screens/manage/endpoint-actions.tsx';
 import { backUrl, mayOpenEvents } from './session.ts';
 import { choose, filled, language, languages, rich, t, type Language } from './texts/texts.ts';
+
+// Whoever only looks needs neither.
+const walk = (): Promise<typeof import('./screens/manage/add-endpoint.tsx')> =>
+  import('./screens/manage/add-endpoint.tsx');
+const actions = (): Promise<typeof import('./screens/manage/endpoint-actions.tsx')> =>
+  import('./screens/manage/endpoint-actions.tsx');
 
 interface Given {
   readonly session: Session;
@@ -76,7 +81,8 @@ function CustomerScreen({ session, place: { path, query } }: Given): JSX.Element
       <CustomerEventPage destination={named} message={message} user={query.get('user') ?? ''} />
     );
   if (destination !== undefined) return <DestinationPage id={destination} list={undefined} />;
-  if (path === '/new' && session.manage === true) return <AddEndpointPage />;
+  if (path === '/new' && session.manage === true)
+    return <Lazily load={walk}>{({ AddEndpointPage }) => <AddEndpointPage />}</Lazily>;
   const opened = /^\/destinations\/([^/]+)$/.exec(path)?.[1];
   if (opened === undefined) return <EndpointsPage />;
   return (
@@ -84,7 +90,11 @@ function CustomerScreen({ session, place: { path, query } }: Given): JSX.Element
       id={decoded(opened)}
       list={{ href: urlOf.home, title: t.endpoints }}
       actions={(shown, reload) =>
-        session.manage === true ? <EndpointActions destination={shown} onDone={reload} /> : null
+        session.manage === true ? (
+          <Lazily load={actions}>
+            {({ EndpointActions }) => <EndpointActions destination={shown} onDone={reload} />}
+          </Lazily>
+        ) : null
       }
     />
   );

@@ -71,7 +71,8 @@ function plain(detail: string): string {
   const [, code = '', rest = ''] = /^([A-Z_]+)(?:: (?:[a-z]+ [A-Z]+ ?)?(.*))?$/s.exec(detail) ?? [];
   const codes: Readonly<Record<string, string>> = t.codes;
   const words = Object.hasOwn(codes, code) ? codes[code] : undefined;
-  if (words === undefined) return detail;
+  const details: Readonly<Record<string, string>> = t.details;
+  if (words === undefined) return Object.hasOwn(details, detail) ? (details[detail] ?? '') : detail;
   // The code of a certificate is what its owner looks for.
   const isCertificate = /CERT|LEAF/.test(code);
   return [words, rest, isCertificate ? code : ''].filter((part) => part !== '').join(', ');

@@ -122,6 +122,11 @@ export const de: typeof en = {
 
   outcomes: { delivered: 'Zugestellt', failed: 'Fehlgeschlagen', refused: 'Abgelehnt' },
   noAnswer: 'keine Antwort',
+  details: {
+    'no complete answer in time': 'keine vollständige Antwort in der Zeit',
+    'no connection in time': 'keine Verbindung in der Zeit',
+    'too many interim answers (1xx)': 'zu viele Zwischenantworten (1xx)',
+  },
   codes: {
     CERT_HAS_EXPIRED: 'das Zertifikat ist abgelaufen',
     DEPTH_ZERO_SELF_SIGNED_CERT: 'das Zertifikat ist selbst signiert',

@@ -114,6 +114,11 @@ export const en = {
 
   outcomes: { delivered: 'Delivered', failed: 'Failed', refused: 'Refused' },
   noAnswer: 'no answer',
+  details: {
+    'no complete answer in time': 'no complete answer in time',
+    'no connection in time': 'no connection in time',
+    'too many interim answers (1xx)': 'too many interim answers (1xx)',
+  },
   codes: {
     CERT_HAS_EXPIRED: 'the certificate has expired',
     DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed',

@@ -8,16 +8,20 @@ import { count, milliseconds } from '../../format.ts';
 import { inWords } from '../../parts/answer.tsx';
 import { Data, Id, Lines } from '../../parts/data.tsx';
 import { Dialog } from '../../parts/controls.tsx';
+import { Lazily } from '../../parts/lazily.tsx';
 import { ProblemNote } from '../../parts/notes.tsx';
 import { OutcomeBadge } from '../../parts/state.tsx';
 import { useSession } from '../../session.ts';
-import { ChangeActions } from '../manage/endpoint-actions.tsx';
 import { LinksDialog } from './links.tsx';
 import { RedriveDialog } from '../redrive-dialog.tsx';
 import { RunProgress } from '../run-progress.tsx';
 
 type Action = Asked | 'redrive' | 'links';
 type Asked = 'test' | 'retry' | 'pause' | 'resume';
+
+// Few consoles have an API behind them.
+const changing = (): Promise<typeof import('../manage/endpoint-actions.tsx')> =>
+  import('../manage/endpoint-actions.tsx');
 
 /** For operators. Each asks first, and says what it will do. */
 export function Actions({
@@ -53,7 +57,11 @@ export function Actions({
       {isPaused || resumedSince !== undefined ? button('resume', 'Resume…') : null}
       {isPaused || state === 'disabled' ? null : button('retry', 'Retry now…')}
       {isPaused ? null : button('pause', 'Pause…')}
-      {manage === true ? <ChangeActions destination={destination} onDone={onDone} /> : null}
+      {manage === true ? (
+        <Lazily load={changing}>
+          {({ ChangeActions }) => <ChangeActions destination={destination} onDone={onDone} />}
+        </Lazily>
+      ) : null}
       {action === 'redrive' ? (
         <RedriveDialog destination={id} onClose={close} />
       ) : action === 'links' ? (

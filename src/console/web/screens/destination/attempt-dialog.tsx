@@ -10,6 +10,9 @@ import { filled, t } from '../../texts/texts.ts';
 
 export type AttemptEnded = AttemptRow & { readonly kind: 'attempt' };
 
+/** A name of HTTP, which is in no language. */
+const retryAfterHeader = 'Retry-After';
+
 /** One attempt with all that is stored of it. */
 export function AttemptDialog({
   attempt,
@@ -60,7 +63,7 @@ export function AttemptDialog({
           <Pair title={t.attempts.sentAgain}>{absolute(redrivenAt)}</Pair>
         )}
         {retryAfterMs === undefined ? null : (
-          <Pair title="Retry-After">{milliseconds(retryAfterMs)}</Pair>
+          <Pair title={retryAfterHeader}>{milliseconds(retryAfterMs)}</Pair>
         )}
         {status === undefined || outcome === 'delivered' || role === 'customer' ? null : (
           <Pair title={t.attempts.rule}>{rule ?? 'default'}</Pair>

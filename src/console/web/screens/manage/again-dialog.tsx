@@ -2,12 +2,13 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Redrive } from '../../../api/answers/actions.ts';
 import { problemFrom, type Problem } from '../../api.ts';
-import { Choice, Dialog } from '../../parts/controls.tsx';
+import { Dialog } from '../../parts/controls.tsx';
 import { ProblemNote } from '../../parts/notes.tsx';
 import { usePolled } from '../../polled.ts';
 import { useSession } from '../../session.ts';
 import { plural, t } from '../../texts/texts.ts';
-import { runPath, sendAgain, type Fields } from './managed.ts';
+import type { Fields } from './entries.ts';
+import { runPath, sendAgain } from './managed.ts';
 
 const spans = ['1', '24', '72', 'all'] as const;
 type Span = (typeof spans)[number];
@@ -63,18 +64,22 @@ export function AgainDialog({
       ) : (
         <>
           <p>{words.againText}</p>
-          <div class="field">
+          <label class="field">
             <span>{words.span}</span>
-            <Choice
-              label={words.span}
-              values={spans.map((each) => [each, words.spans[each]] as const)}
-              chosen={span}
-              onChoose={(chosen) => {
-                setSpan(chosen);
+            <select
+              value={span}
+              onChange={({ currentTarget }) => {
+                setSpan(currentTarget.value as Span);
                 setCounted(undefined);
               }}
-            />
-          </div>
+            >
+              {spans.map((each) => (
+                <option key={each} value={each}>
+                  {words.spans[each]}
+                </option>
+              ))}
+            </select>
+          </label>
           <p role="status">
             {counted === undefined
               ? null

@@ -13,6 +13,7 @@ import {
   patchOf,
   urlFault,
   type Entries,
+  type Managed,
 } from './entries.ts';
 import {
   EventFields,
@@ -22,7 +23,7 @@ import {
   type EntryNotes,
 } from './endpoint-form.tsx';
 import { focusFirstProblem } from './fields.tsx';
-import { change, readManaged, type Managed } from './managed.ts';
+import { change, readManaged } from './managed.ts';
 
 interface Form {
   readonly read: Versioned<Managed>;

@@ -1,8 +1,9 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { parseDuration } from '../../../../duration.ts';
 import type { DestinationDetail } from '../../../api/answers/destinations.ts';
 import { post } from '../../api.ts';
-import { fullTime } from '../../format.ts';
+import { duration, fullTime } from '../../format.ts';
 import { go, urlOf } from '../../navigation.ts';
 import { Dialog } from '../../parts/controls.tsx';
 import { Data } from '../../parts/data.tsx';
@@ -14,7 +15,8 @@ import { AgainDialog } from './again-dialog.tsx';
 import { AskDialog } from './ask-dialog.tsx';
 import { ChangeDialog } from './change-dialog.tsx';
 import { LiveTest } from './live-test.tsx';
-import { makeSecret, managedPath, remove, type Managed } from './managed.ts';
+import type { Managed } from './entries.ts';
+import { makeSecret, managedPath, remove } from './managed.ts';
 import { SecretShown } from './secret-shown.tsx';
 
 /** What is done by the API alone. */
@@ -219,7 +221,6 @@ function ActionDialog({
 /** X-Signature has room for one signature. */
 function overlapText(managed: Managed | undefined): string {
   const { signature = 'segment', secretOverlap = usualOverlap } = managed ?? {};
-  return signature === 'segment'
-    ? t.manage.secretAtOnce
-    : filled(t.manage.secretText, { time: secretOverlap });
+  const time = duration(parseDuration(secretOverlap) ?? 0);
+  return signature === 'segment' ? t.manage.secretAtOnce : filled(t.manage.secretText, { time });
 }

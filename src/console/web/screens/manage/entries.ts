@@ -1,5 +1,26 @@
 import { callTypes, type CallType } from '../../../../event/call.ts';
-import type { Fields, Managed, ManagedWebhook } from './managed.ts';
+
+/** A destination as the API shows it: the fields of resource files that these pages change, and what it adds. */
+export interface Managed {
+  readonly id: string;
+  readonly name: string;
+  readonly managedBy: 'files' | 'api';
+  readonly webhooks: readonly ManagedWebhook[];
+  readonly events?: readonly CallType[];
+  readonly eventNames?: readonly string[];
+  readonly signature?: 'segment' | 'standard' | 'both';
+  readonly secretOverlap?: string;
+  readonly notify?: { readonly url: string };
+}
+
+/** Its other fields, such as headers, go back as they came. */
+export interface ManagedWebhook {
+  readonly url: string;
+  readonly [field: string]: unknown;
+}
+
+/** The fields of a destination that are written; null removes one. */
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** What somebody enters of an endpoint. */
 export interface Entries {

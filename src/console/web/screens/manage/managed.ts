@@ -1,26 +1,7 @@
-import type { CallType } from '../../../../event/call.ts';
 import type { Redrive, TestAnswer } from '../../../api/answers/actions.ts';
 import { ask, post, type Versioned } from '../../api.ts';
 import { encoded } from '../../navigation.ts';
-
-/** A destination as the API shows it: the fields of resource files that these pages change, and what it adds. */
-export interface Managed {
-  readonly id: string;
-  readonly name: string;
-  readonly managedBy: 'files' | 'api';
-  readonly webhooks: readonly ManagedWebhook[];
-  readonly events?: readonly CallType[];
-  readonly eventNames?: readonly string[];
-  readonly signature?: 'segment' | 'standard' | 'both';
-  readonly secretOverlap?: string;
-  readonly notify?: { readonly url: string };
-}
-
-/** Its other fields, such as headers, go back as they came. */
-export interface ManagedWebhook {
-  readonly url: string;
-  readonly [field: string]: unknown;
-}
+import type { Fields, Managed } from './entries.ts';
 
 /** Shown once: by the answer that made it. */
 export interface MadeSecret {
@@ -28,9 +9,6 @@ export interface MadeSecret {
   /** ISO 8601: until then the former secret signs as well. */
   readonly formerUntil?: string;
 }
-
-/** The fields of a destination that are written; null removes one. */
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** The console passes what is below `/manage` on to the API, which decides by itself. */
 export function managedPath(id: string): string {

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { callTypes } from '../../../../../src/event/call.ts';
+import { mistakeOf } from '../../../../../src/console/web/screens/manage/mistakes.ts';
+import {
+  changedBy,
+  entriesOf,
+  entryAt,
+  eventsFault,
+  fieldsOf,
+  merged,
+  newId,
+  noEntries,
+  patchOf,
+  urlFault,
+  type Entries,
+  type Managed,
+} from '../../../../../src/console/web/screens/manage/entries.ts';
+
+const managed: Managed = {
+  id: 'crm',
+  name: 'CRM',
+  managedBy: 'api',
+  webhooks: [
+    { url: 'https://a.example/in', headers: { 'X-Token': '(secret)' } },
+    { url: 'https://b.example/in', method: 'PUT' },
+  ],
+  events: ['track', 'identify'],
+  eventNames: ['Order Completed'],
+  notify: { url: 'https://a.example/notices' },
+};
+const entries = entriesOf(managed);
+
+test('what was not changed is not written', () => {
+  assert.deepEqual(patchOf(managed, entries), {});
+});
+
+test('a changed URL goes back with what else its webhook has, and its neighbors as they came', () => {
+  const changed = { ...entries, urls: [' https://c.example/in ', 'https://b.example/in'] };
+  assert.deepEqual(patchOf(managed, changed), {
+    webhooks: [
+      { url: 'https://c.example/in', headers: { 'X-Token': '(secret)' } },
+      { url: 'https://b.example/in', method: 'PUT' },
+    ],
+  });
+});
+
+test('all events, whatever their name, and no notices are fields that go', () => {
+  const all: Entries = { ...entries, types: callTypes, names: undefined, notify: ' ' };
+  assert.deepEqual(patchOf(managed, all), { events: null, eventNames: null, notify: null });
+  const noTrack: Entries = { ...entries, types: ['page'] };
+  assert.deepEqual(patchOf(managed, noTrack), { events: ['page'], eventNames: null });
+});
+
+test('a new endpoint has only what was entered, and a signature that can change its secret', () => {
+  const typed = { ...noEntries, name: 'CRM', urls: ['https://a.example/in'] };
+  const least = { name: 'CRM', webhooks: [{ url: 'https://a.example/in' }], signature: 'standard' };
+  assert.deepEqual(fieldsOf(typed), least);
+  const some: Entries = { ...typed, types: ['track'], names: ['A*'], notify: 'https://n.example' };
+  assert.deepEqual(fieldsOf(some), {
+    ...least,
+    events: ['track'],
+    eventNames: ['A*'],
+    notify: { url: 'https://n.example' },
+  });
+});
+
+test("after somebody else's change, own entries stay and the others are theirs", () => {
+  const mine = { ...entries, name: 'My CRM' };
+  const theirs = { ...entries, name: 'Their CRM', urls: ['https://new.example'] };
+  assert.deepEqual(changedBy(entries, theirs), ['name', 'urls']);
+  assert.deepEqual(merged(entries, mine, theirs), { ...theirs, name: 'My CRM' });
+});
+
+test("the API's pointers lead to the entries", () => {
+  assert.deepEqual(entryAt('/webhooks/1/url'), { field: 'urls', index: 1 });
+  assert.deepEqual(entryAt('/eventNames/3'), { field: 'names', index: 0 });
+  assert.equal(entryAt('/rateLimit'), undefined);
+});
+
+test('a missing URL, one without a host, no kind and no name are seen before they are sent', () => {
+  assert.equal(urlFault(' '), 'url-missing');
+  assert.equal(urlFault('example.com/in'), 'url-wrong');
+  assert.equal(urlFault('https://example.com'), undefined);
+  assert.equal(eventsFault({ ...noEntries, types: [] }), 'types-missing');
+  assert.equal(eventsFault({ ...noEntries, names: [] }), 'names-missing');
+  assert.equal(eventsFault({ ...noEntries, types: ['page'], names: [] }), undefined);
+});
+
+test('a new id tells the host, and is one that the API takes', () => {
+  const id = newId('https://Hooks.Acme.example:8443/in?x=1', () => 0.5);
+  assert.equal(id, 'hooks-acme-example-iiiiii');
+  for (const url of [
+    'https://[::1]/in',
+    'https://münchen.example',
+    'nothing',
+    `https://${'a'.repeat(63)}.example`,
+  ])
+    assert.match(newId(url), /^[a-z0-9][a-z0-9-]{0,46}$/);
+});
+
+for (const [mistake, answer] of [
+  ['signature', { status: 401 }],
+  ['signature', { status: 403 }],
+  ['path', { status: 404 }],
+  ['moved', { status: 308 }],
+  ['body', { status: 418 }],
+  ['busy', { status: 429 }],
+  ['crashed', { status: 502 }],
+  ['timeout', { detail: 'no complete answer in time' }],
+  ['timeout', { detail: 'no connection in time' }],
+  ['tls', { detail: 'CERT_HAS_EXPIRED: certificate has expired' }],
+  ['tls', { detail: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE: the intermediate one is missing' }],
+  ['unreachable', { detail: 'ECONNREFUSED: connect ECONNREFUSED 192.0.2.1:443' }],
+  ['unreachable', { detail: 'ENOTFOUND: getaddrinfo ENOTFOUND nobody.example' }],
+  ['inner', { detail: '10.1.2.3: not a public address; DELIVERY_ALLOW_NETWORKS can allow it' }],
+  ['other', { detail: 'something new' }],
+] as const)
+  test(`a test that ends with ${JSON.stringify(answer)} is the mistake ${mistake}`, () => {
+    assert.equal(mistakeOf({ outcome: 'failed', ...answer }), mistake);
+    assert.equal(mistakeOf({ outcome: 'delivered', ...answer }), undefined);
+  });
