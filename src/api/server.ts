@@ -66,10 +66,15 @@ export async function createApiServer(options: ApiServerOptions): Promise<Fastif
   });
   // A page of another site can make a browser send text without asking first.
   server.removeContentTypeParser('text/plain');
+  const parse = server.getDefaultJsonParser('error', 'error');
   server.addContentTypeParser(
-    'application/merge-patch+json',
+    ['application/json', 'application/merge-patch+json'],
     { parseAs: 'string' },
-    server.getDefaultJsonParser('error', 'error'),
+    (request, body, done) => {
+      // Many clients say that they send JSON, and send nothing, such as with DELETE.
+      if (body === '') done(null, undefined);
+      else void parse(request, body.toString(), done);
+    },
   );
   server.decorateRequest('caller', null);
   const unruled: string[] = [];

@@ -202,7 +202,7 @@ const groups: readonly Group[] = [
     },
   },
   {
-    title: 'API',
+    title: 'The API',
     settings: {
       apiPort: 'Port of the API. 0 takes any free port.',
       apiHost:

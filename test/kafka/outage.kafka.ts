@@ -4,12 +4,14 @@ import { createKafka } from '../../src/kafka/client.ts';
 import { withAdmin } from '../../src/kafka/admin.ts';
 import { startConsumeLoop, type ConsumeLoop } from '../../src/kafka/consume/consume-loop.ts';
 import { startFollower } from '../../src/kafka/follow/follower.ts';
+import { ExclusiveWriter } from '../../src/kafka/produce/exclusive-writer.ts';
 import { systemClock } from '../../src/ops/clock.ts';
 import { silentLogger } from '../../src/ops/log.ts';
 import { startBrokers, testPrefix } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 import { FakeLogger } from './fake-logger.ts';
 import { numbers } from './kafka-scene.ts';
+import { readAll } from './topics.ts';
 
 /** A broker of its own: killing it must not disturb other tests. */
 const cluster = await startBrokers(1);
@@ -134,4 +136,40 @@ test('who stops reading while Kafka is away keeps nothing from those who read wh
     assert.equal(next.assigned().length, 2);
     assert.ok(next.joined);
   });
+});
+
+test('the one writer of a topic goes on after an outage, and one that was fenced before stays fenced', async (t) => {
+  const topic = `${testPrefix()}config`;
+  const kafka = createKafka({ brokers: cluster.brokers, clientId: 'test' }, silentLogger);
+  await withAdmin(kafka, (admin) =>
+    admin.createTopics([{ name: topic, partitions: 1, replicationFactor: 1, config: {} }]),
+  );
+  const [former, present] = [1, 2].map(
+    () => new ExclusiveWriter(kafka, { topic, transactionalId: `${topic}.writer` }),
+  );
+  assert.ok(former !== undefined && present !== undefined);
+  t.after(() => {
+    former.close();
+    present.close();
+  });
+  const one = { key: 'one', value: 'v' };
+  await former.claim(undefined);
+  await former.append([one]);
+  await present.claim(undefined);
+  await present.append([one, one]);
+  await cluster.kill(1);
+  const duringOutage = present.append([one]);
+  await cluster.start(1);
+  // Whether it arrived is known, or the writer does not go on by itself.
+  const end = await duringOutage.catch(() => undefined);
+  assert.equal(present.holds, end !== undefined);
+  await assert.rejects(
+    former.append([one]),
+    /another process writes to this topic now|not confirmed/,
+  );
+  await present.claim(undefined);
+  await present.append([one]);
+  const values = await readAll(kafka, topic);
+  const written = values.filter(({ key }) => String(key) === 'one').length;
+  assert.ok(end === undefined ? [4, 5].includes(written) : written === 5, `${written}`);
 });

@@ -5,7 +5,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ensureTopics } from '../../../src/kafka/admin.ts';
 import { createKafka } from '../../../src/kafka/client.ts';
 import { createProducer } from '../../../src/kafka/produce/producer.ts';
-import { systemClock } from '../../../src/ops/clock.ts';
 import { silentLogger } from '../../../src/ops/log.ts';
 import { startConfig } from '../../../src/resources/config/config-store.ts';
 import { encodeResource, recordKey } from '../../../src/resources/config/stored.ts';
@@ -91,7 +90,6 @@ export async function benchApi(options: ApiBenchOptions): Promise<BenchResult[]>
       kafka,
       topology,
       log: silentLogger,
-      clock: systemClock,
       secretKeys: exampleKeys,
     });
     const inForceMs: number[] = [];
