@@ -121,7 +121,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
         planning,
         fresh: () => config.fresh(),
         nowMs: () => clock.now(),
-        requireAddresses: (body) => requireAddresses(body, refusedAddress),
+        requireAddresses: (body, caller) => requireAddresses(body, caller, refusedAddress),
       });
       const apiRuns = new ApiRuns(runs, told, audit);
       addOperationRoutes(api, {

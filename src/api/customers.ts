@@ -83,15 +83,24 @@ export function customerProblems(
         pointer: `/${name}`,
         detail: `is not for customers to set; they set ${[...theirs].slice(3).join(', ')}`,
       });
-  const foreign = resource.sources.find(
-    (source) => settings.sources.length > 0 && !settings.sources.includes(source),
-  );
-  if (foreign !== undefined && changed.has('sources'))
-    problems.push({
-      pointer: '/sources',
-      detail: `${foreign} is not for customers; allowed: ${settings.sources.join(', ')}`,
-    });
   return problems;
+}
+
+/**
+ * The sources that a caller bound to customers may not choose. Neither those that there are nor a similar name is told.
+ * @param allowed those that customers can have, and those that the destination has already
+ */
+export function foreignSources(
+  { sources }: Fields,
+  { customers }: Caller,
+  allowed: ReadonlySet<unknown>,
+): readonly FieldProblem[] {
+  if (customers === undefined || !Array.isArray(sources)) return [];
+  return sources.flatMap((source: unknown, index) => {
+    if (allowed.has(source)) return [];
+    const detail = 'is no source that you can have; without sources, you get all that you can have';
+    return [{ pointer: `/sources/${index}`, detail }];
+  });
 }
 
 /** The fields whose values are no defaults. */

@@ -9,7 +9,13 @@ import { newSigningSecret } from '../resources/signing-secret.ts';
 import type { Resource } from '../resources/resource.ts';
 import { reaches, type Caller } from './access/caller.ts';
 import { requireConditions, type Conditions } from './conditions.ts';
-import { asTheirs, customerProblems, notTheirs, type CustomerSettings } from './customers.ts';
+import {
+  asTheirs,
+  customerProblems,
+  foreignSources,
+  notTheirs,
+  type CustomerSettings,
+} from './customers.ts';
 import { destinationOf, type Directory, type ManagedKind } from './directory.ts';
 import { mergePatch } from './merge-patch.ts';
 import { unmasked } from './unmask.ts';
@@ -66,7 +72,12 @@ export function planChange(
       change: planDeletion(beside, { kind, id }, { takeOver: true }),
     };
   const before = stored?.sealed && openResource(stored.sealed, settings.plan.secretKeys);
-  const { fields, madeSecret } = fieldsOf(wanted, before, settings.customers.sources, directory);
+  const { sources } = settings.customers;
+  const forCustomers = sources.length > 0 ? sources : [...directory.ids('Source')];
+  const { fields, madeSecret } = fieldsOf(wanted, before, forCustomers);
+  const own = destinationOf(stored)?.sources ?? [];
+  const foreign = foreignSources(fields, wanted.caller, new Set([...forCustomers, ...own]));
+  if (foreign.length > 0) throw invalid(what, foreign);
   const change = planned(fields, wanted, directory, settings);
   const problems = customerProblems(change, wanted.caller, directory, settings.customers);
   if (problems.length > 0) throw invalid(what, problems);
@@ -90,8 +101,7 @@ function requireTheirs(
 function fieldsOf(
   { method, kind, id, body, caller }: Wanted,
   before: Resource | undefined,
-  sources: readonly string[],
-  directory: Directory,
+  forCustomers: readonly string[],
 ): { readonly fields: Fields; readonly madeSecret?: string } {
   const real = before === undefined ? undefined : toDocument(before);
   if (method === 'roll-secret') {
@@ -109,8 +119,7 @@ function fieldsOf(
     const kept = { ...(secret === undefined ? {} : { sharedSecret: secret }), ...named };
     return { fields: caller.customers === undefined ? kept : { ...notTheirs(real), ...kept } };
   }
-  const allowed = sources.length > 0 ? sources : [...directory.ids('Source')];
-  const theirs = asTheirs(named, caller, allowed);
+  const theirs = asTheirs(named, caller, forCustomers);
   if (theirs['sharedSecret'] !== undefined) return { fields: theirs };
   const madeSecret = newSigningSecret();
   return { fields: { ...theirs, sharedSecret: madeSecret }, madeSecret };

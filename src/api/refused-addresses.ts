@@ -1,4 +1,5 @@
 import { invalid } from './plan-change.ts';
+import type { Caller } from './access/caller.ts';
 import type { FieldProblem } from '../http-api/problem.ts';
 
 /** Resolves to the reason why deliveries would not connect to a URL's host; undefined: they would, as far as is known. */
@@ -14,13 +15,16 @@ const mostUrls = 10;
  */
 export async function requireAddresses(
   body: unknown,
+  { customers }: Caller,
   refusedAddress: RefusedAddress,
 ): Promise<void> {
   const urls = [...urlsIn(body)].slice(0, mostUrls);
   const found = await Promise.all(
     urls.map(async ({ pointer, url }): Promise<FieldProblem[]> => {
       const reason = await refusedAddress(url);
-      return reason === undefined ? [] : [{ pointer, detail: reason }];
+      // Customers need not know what the platform's settings are.
+      const detail = customers === undefined ? reason : 'leads to an address that is not public';
+      return reason === undefined ? [] : [{ pointer, detail: detail ?? '' }];
     }),
   );
   const problems = found.flat();

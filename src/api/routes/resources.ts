@@ -39,7 +39,7 @@ export interface ResourceRouteDeps {
    * @param body of a request that is about to be decided
    * @throws ProblemError 422 for a URL that deliveries would refuse
    */
-  readonly requireAddresses: (body: unknown) => Promise<void>;
+  readonly requireAddresses: (body: unknown, caller: Caller) => Promise<void>;
 }
 
 interface OfResource {
@@ -176,7 +176,7 @@ function addChanges(api: FastifyInstance, which: Kind, deps: ResourceRouteDeps):
     request: FastifyRequest<Route>,
     reply: FastifyReply,
   ): Promise<object> => {
-    await deps.requireAddresses(request.body);
+    await deps.requireAddresses(request.body, callerOf(request));
     const wanted = wantedBy(request, which, method);
     const { change: made, madeSecret } = await decided(reply, wanted, which.put, request, deps);
     const { resource, action } = made;

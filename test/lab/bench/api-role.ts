@@ -12,20 +12,28 @@ import { loadTopology } from './delivery-load.ts';
 
 const { brokers, prefix } = JSON.parse(process.argv[2] ?? '') as ApiLoad;
 const kafka = createKafka({ brokers, clientId: 'api' }, silentLogger);
+const topology = loadTopology(prefix);
+const unused = (): never => {
+  throw new Error('nobody asks for that here');
+};
 const { url } = await startApi({
   kafka,
-  topology: loadTopology(prefix),
+  topology,
   log: silentLogger,
   clock: systemClock,
   metrics: createMetrics(),
   producer: await createProducer(kafka, { log: silentLogger }),
-  access: { host: undefined },
+  access: { host: undefined, tokensFile: undefined, oidc: undefined, rateLimit: 100_000 },
   trustedProxies: [],
   port: 0,
   bounds: exampleBounds,
   secretKeys: exampleKeys,
   customers: { mostDestinations: 20, sources: [] },
   refusedAddress: () => Promise.resolve(undefined),
+  services: { kafka, topology, clock: systemClock, log: silentLogger, withProducer: unused },
+  sendTest: unused,
+  fenceMs: 30_000,
+  consoleUrl: undefined,
 });
 process.on('message', () => {
   const { user, system } = process.cpuUsage();
