@@ -31,10 +31,10 @@ const shop = [
   `resources.shop\\.yaml=${deploy}/overlays/production/resources/shop.yaml`,
 ];
 const all = [
-  ...['toolbox', 'audiences', 'console', 'schemaRegistry', 'schemaRegistryTls'],
+  ...['toolbox', 'audiences', 'console', 'api', 'schemaRegistry', 'schemaRegistryTls'],
   ...['keda', 'podMonitor', 'networkPolicy', 'strimzi'],
 ];
-const inProduction = all.filter((name) => !/audiences|console|Tls/.test(name));
+const inProduction = all.filter((name) => !/audiences|console|^api$|Tls/.test(name));
 
 function on(components: readonly string[]): string[] {
   return components.flatMap((name) => ['--set', `components.${name}=true`]);

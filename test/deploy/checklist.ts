@@ -94,7 +94,7 @@ export const checklist: Readonly<Record<string, (production: Production) => void
     const services = production.all('Service');
     assert.deepEqual(
       services.map(({ metadata }) => metadata.name),
-      ['postrider-console', 'postrider-api', 'postrider-gateway'],
+      ['postrider-api', 'postrider-console', 'postrider-gateway'],
     );
     each(services, ({ metadata, spec }) => {
       const workload = production.named(metadata.name);

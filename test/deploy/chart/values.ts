@@ -12,6 +12,7 @@ export const components: Readonly<Record<string, string>> = {
   toolbox: 'a pod for commands, scaled to zero until you need it',
   audiences: 'a CronJob that syncs audiences every hour',
   console: 'the console',
+  api: 'the API, in two pods',
   'schema-registry': "the schema registry's URL and login",
   'schema-registry-tls': 'its certificate; needs `schemaRegistry`',
   keda: 'autoscaling by KEDA, with `strimzi`',

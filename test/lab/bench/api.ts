@@ -203,7 +203,8 @@ function percentile(values: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? NaN;
 }
 
-const agent = new Agent({ keepAlive: true });
+/** More than the API takes of one client would be closed. */
+const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
 /** @throws Error for an answer that is no success */
 async function ask(base: string, method: string, path: string, body?: object): Promise<void> {
