@@ -1,10 +1,4 @@
-import {
-  CustomerLinks,
-  linkPath,
-  madeLink,
-  makeLink,
-  revokedLink,
-} from '../../console/access/customer-link.ts';
+import { CustomerLinks, madeLink, makeLink, revokedLink } from '../../console/access/customer-link.ts';
 import { PostriderError } from '../../errors.ts';
 import { decodeAuditEntry } from '../../event/audit-entry.ts';
 import { followTable } from '../../kafka/follow/table.ts';
@@ -18,6 +12,7 @@ import {
   requireDestination,
   type StoredResources,
 } from '../../resources/config/stored-resources.ts';
+import { linkPath } from '../../resources/customers/link-terms.ts';
 import {
   customersLinkRules,
   linkRecord,
