@@ -1,6 +1,7 @@
 import type { Destination } from '../../resources/resource.ts';
 import type { Bundle } from '../bundle/bundle.ts';
 import type { Claim, Job } from '../job.ts';
+import type { PreparedDestination } from '../prepared-destination.ts';
 import { isShortOfTime, type Circumstances } from '../retry-policy.ts';
 import { decide, decideOnBundle, isEnding } from '../verdict.ts';
 import { deferralOf } from './deferral.ts';
@@ -26,9 +27,7 @@ export interface AdmissionDeps {
     readonly destination: Destination;
     readonly circumstances: Circumstances;
     readonly isSlowRefused: boolean;
-    /** The most events of one request, and the longest time for which one waits for others. */
-    readonly together: number;
-    readonly togetherMs: number;
+    readonly prepared: PreparedDestination;
   };
 }
 
@@ -103,7 +102,7 @@ export class Admission {
     const isProbe = endpoints.closedCount === 0;
     if (isProbe && (slots.inFlight > 0 || waiting.size > 0)) return false;
     // As many as keep all slots busy until this is asked again, also while nobody knows how fast the lane is.
-    if (waiting.returned >= 2 * slots.max * lane.together || this.#turnMs(0) > recalledWaitMs)
+    if (waiting.returned >= 2 * slots.max * this.#together || this.#turnMs(0) > recalledWaitMs)
       return false;
     if (claim.unpackedBytes.areTooMany) return false;
     return this.#deferralOfBundle(claim, lane.destination.id) === undefined;
@@ -138,6 +137,11 @@ export class Admission {
     return isOvertaken || this.isOddOneOut || lane.isSlowRefused || this.#isDedicated;
   }
 
+  /** The most events of one request. */
+  get #together(): number {
+    return this.#deps.lane.prepared.batch?.events ?? 1;
+  }
+
   get #isDedicated(): boolean {
     return this.#deps.lane.destination.topic === 'dedicated';
   }
@@ -146,7 +150,7 @@ export class Admission {
     const { lane, waiting } = this.#deps;
     const { deadlineMs } = job;
     if (deadlineMs === undefined) return false;
-    const turnMs = this.#turnMs(waiting.aheadOf(job)) + lane.togetherMs;
+    const turnMs = this.#turnMs(waiting.aheadOf(job)) + (lane.prepared.batch?.waitMs ?? 0);
     return isShortOfTime(deadlineMs, turnMs, lane.circumstances);
   }
 
@@ -175,7 +179,7 @@ export class Admission {
     const prospects = { rateWaitMs, rateTurnMs: 0, turnMs: 0, fullness: claim.fullness() };
     const deferral = deferralOf(view, prospects, true);
     if (deferral !== undefined) return deferral;
-    const enough = Math.max(enoughWaiting, 2 * this.#deps.lane.together);
+    const enough = Math.max(enoughWaiting, 2 * this.#together);
     const isEnough = returned >= enough || claim.unpackedBytes.areTooManyOf(destinationId);
     if (!isEnough) return undefined;
     // A packed bundle takes less memory than events that wait here.
@@ -194,7 +198,7 @@ export class Admission {
       waiting: waiting.size,
       returned: waiting.returned,
       maxInFlight: slots.max,
-      together: lane.together,
+      together: this.#together,
       heldMs: hold.leftMs,
       isRateElsewhere: rate.isElsewhere,
       isSlowRefused: lane.isSlowRefused,
@@ -221,8 +225,8 @@ export class Admission {
 
   /** Time until the turn of an event that comes now, behind others of its user. */
   #turnMs(aheadOfUser: number): number {
-    const { context, pace, slots, waiting, lane } = this.#deps;
-    const { together } = lane;
+    const { context, pace, slots, waiting } = this.#deps;
+    const together = this.#together;
     const nowMs = context.clock.steadyNow();
     if (together === 1) return pace.turnMs(aheadOfUser, waiting.queued, slots, nowMs);
     const { areLeft, inFlight } = slots;

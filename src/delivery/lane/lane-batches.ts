@@ -5,7 +5,7 @@ import type { Job } from '../job.ts';
 import { isAboutSome, skipped, worse, type Outcome } from '../outcome.ts';
 import type { PreparedDestination } from '../prepared-destination.ts';
 import type { BatchLimits } from '../../resources/schema/batch.ts';
-import { isEnding } from '../verdict.ts';
+import { isEnding, type Ending } from '../verdict.ts';
 import type { LaneEndpoints } from './endpoints.ts';
 import type { LaneHold } from './hold.ts';
 import type { LaneContext } from './lane-context.ts';
@@ -17,15 +17,17 @@ import type { WaitingJobs } from './waiting-jobs.ts';
 
 interface LaneBatchesDeps {
   readonly context: LaneContext;
-  readonly waiting: WaitingJobs;
-  readonly endpoints: LaneEndpoints;
-  readonly hold: LaneHold;
-  readonly rate: LaneRate;
   readonly slots: LaneSlots;
   readonly pace: Pace;
   readonly settlement: Settlement;
   readonly lane: {
+    readonly waiting: WaitingJobs;
+    readonly endpoints: LaneEndpoints;
+    readonly hold: LaneHold;
+    readonly rate: LaneRate;
     readonly prepared: PreparedDestination;
+    /** Something may be sent, as soon as there is a slot. */
+    readonly wantsSlot: boolean;
     /** Sends what may be sent now. */
     pump(): void;
     /** A slot that the lane had is free. */
@@ -59,7 +61,8 @@ export class LaneBatches {
 
   /** A batch may go out: it is full, or something in it waits no longer for others. */
   get isDue(): boolean {
-    const { context, waiting } = this.#deps;
+    const { context, lane } = this.#deps;
+    const { waiting } = lane;
     if (waiting.areRunsReady || waiting.hasUrgent || waiting.shortOfTime > 0) return true;
     if (waiting.queued === 0) return false;
     this.#sinceMs ??= context.clock.steadyNow();
@@ -68,7 +71,7 @@ export class LaneBatches {
 
   /** Calls `pump` when what waits now has waited for long enough. */
   await(): void {
-    if (this.#deps.waiting.queued === 0) this.#sinceMs = undefined;
+    if (this.#deps.lane.waiting.queued === 0) this.#sinceMs = undefined;
     if (this.#timer !== undefined || this.#sinceMs === undefined) return;
     const waitMs = this.#waitMs;
     // What is due waits for something else.
@@ -79,32 +82,33 @@ export class LaneBatches {
     });
   }
 
-  /**
-   * Sends the next batch, for which a slot is taken already.
-   * @returns false if there is none any more
-   */
-  startNext(): boolean {
-    const { waiting, hold, settlement, context } = this.#deps;
-    const part = (hold.isOn ? undefined : waiting.nextPart()) ?? this.#form();
-    if (part === undefined) return false;
-    const { run } = part;
-    const jobs = part.jobs.filter((job) => {
-      const ending = settlement.endingAtTurn(job, undefined);
-      if (ending === undefined) return true;
-      if (job.line === undefined) context.disposal.carryOut(job, ending);
-      else settlement.ended(job, ending);
-      return false;
-    });
-    if (jobs.length > 0) this.#send(new Batch(run, jobs, this));
-    else waiting.runBack(run, []);
-    return jobs.length > 0;
+  /** Sends the next batch, for which a slot is taken already, or gives the slot back. */
+  startNext(): void {
+    const { settlement, lane } = this.#deps;
+    let part = this.#next();
+    while (part !== undefined) {
+      const { run } = part;
+      const jobs = part.jobs.filter((job) => {
+        const ending = settlement.endingAtTurn(job, undefined);
+        if (ending !== undefined) this.#carryOut(job, ending);
+        return ending === undefined;
+      });
+      if (jobs.length > 0) {
+        this.#send(new Batch(run, jobs, this));
+        return;
+      }
+      lane.waiting.runBack(run, []);
+      part = lane.wantsSlot ? this.#next() : undefined;
+    }
+    lane.slotFreed();
   }
 
   settled(batch: Batch, itsOutcome: Outcome, endpointIndex: number, tookMs: number): void {
-    const { context, endpoints, waiting, lane } = this.#deps;
+    const { context, lane } = this.#deps;
+    const { waiting } = lane;
     const endpoint = batch.endpoints[endpointIndex];
     if (endpoint === undefined) return;
-    const outcome = endpoints.judge(endpoint, itsOutcome, batch.startedMs);
+    const outcome = lane.endpoints.judge(endpoint, itsOutcome, batch.startedMs);
     endpoint.ended(batch, outcome);
     batch.pending -= 1;
     const isEnded = batch.open === 0;
@@ -138,7 +142,7 @@ export class LaneBatches {
   retire(): void {
     this.#isRetired = true;
     this.close();
-    this.#deps.waiting.dissolve();
+    this.#deps.lane.waiting.dissolve();
   }
 
   close(): void {
@@ -159,9 +163,9 @@ export class LaneBatches {
   get #isFull(): boolean {
     const missing = this.#missing;
     if (missing.events > 0 && missing.bytes > 0) return false;
-    missing.events = Math.min(this.#limits.events, this.#deps.rate.mostTogether);
+    missing.events = Math.min(this.#limits.events, this.#deps.lane.rate.mostTogether);
     missing.bytes = this.#limits.bytes - bracketsBytes;
-    for (const { body } of this.#deps.waiting.startable()) {
+    for (const { body } of this.#deps.lane.waiting.startable()) {
       missing.events -= 1;
       missing.bytes -= body.length + commaBytes;
       if (missing.events <= 0 || missing.bytes <= 0) return true;
@@ -169,9 +173,16 @@ export class LaneBatches {
     return false;
   }
 
+  /** A lane that is held lets out urgent jobs only. */
+  #next(): PartOfRun | undefined {
+    const { waiting, hold } = this.#deps.lane;
+    return (hold.isOn ? undefined : waiting.nextPart()) ?? this.#form();
+  }
+
   /** Takes jobs that wait, as many as may go together. */
   #form(): PartOfRun | undefined {
-    const { waiting, slots, hold } = this.#deps;
+    const { slots, lane } = this.#deps;
+    const { waiting, hold } = lane;
     const { turn } = slots;
     const filling = new Filling(this.#most, this.#limits.bytes, waiting);
     let first = waiting.next(turn);
@@ -186,7 +197,6 @@ export class LaneBatches {
         waiting.takeBehind(first);
         next = waiting.behind(first);
       }
-      // A lane that is held lets out urgent jobs only.
       const isEnd = filling.isFull || next !== undefined || (hold.isOn && !waiting.hasUrgent);
       first = isEnd ? undefined : waiting.next(turn);
     }
@@ -199,20 +209,20 @@ export class LaneBatches {
 
   /** While nobody knows whether the endpoint is back, one event is enough to find it out. */
   get #most(): number {
-    const { endpoints, rate } = this.#deps;
+    const { endpoints, rate } = this.#deps.lane;
     const isProbe = endpoints.troubled && endpoints.closedCount === 0;
     return isProbe ? 1 : Math.min(this.#limits.events, rate.mostTogether);
   }
 
   #send(batch: Batch): void {
-    const { context, endpoints, slots, pace, rate, lane } = this.#deps;
+    const { context, slots, pace, lane } = this.#deps;
     const { clock } = context;
     batch.startedMs = clock.steadyNow();
-    rate.takeBatch(batch.jobs);
+    lane.rate.takeBatch(batch.jobs);
     slots.started(batch);
     pace.started(batch.startedMs);
     batch.headers = lane.prepared.headersOf(batch.messageId, batch.body, clock.now());
-    endpoints.send(batch, slots.max);
+    lane.endpoints.send(batch, slots.max);
     for (const job of batch.jobs) {
       job.pending = batch.pending;
       job.outcome = batch.outcome;
@@ -224,7 +234,7 @@ export class LaneBatches {
 
   /** All that the endpoints say of the event is known, or enough. */
   #conclude(batch: Batch, job: Job, outcome: Outcome): void {
-    const { context, settlement } = this.#deps;
+    const { settlement } = this.#deps;
     batch.open -= 1;
     if (batch.refusedWith !== undefined && isAboutSome(outcome)) {
       batch.refused.push(job);
@@ -233,12 +243,17 @@ export class LaneBatches {
     const verdict = settlement.verdictOn(job, outcome);
     if (isEnding(verdict)) {
       job.over = true;
-      // The place of its user is free when the run is over, unless the order is strict.
-      if (job.line === undefined) context.disposal.carryOut(job, verdict);
-      else settlement.ended(job, verdict);
+      this.#carryOut(job, verdict);
     } else if (verdict.kind === 'stand') settlement.stands(job, verdict);
     else batch.unsent.push(job);
     if (verdict.kind !== 'wait') settlement.figure(outcome, batch.startedMs);
+  }
+
+  /** The place of its user is free when the run is over, unless the order is strict. */
+  #carryOut(job: Job, ending: Ending): void {
+    const { context, settlement } = this.#deps;
+    if (job.line === undefined) context.disposal.carryOut(job, ending);
+    else settlement.ended(job, ending);
   }
 
   /** Each event has its decision: the slot is free, and what is to be sent again waits. */
@@ -255,7 +270,7 @@ export class LaneBatches {
   }
 
   #sendAgain({ run, unsent, refused, refusedWith = 0 }: Batch): void {
-    const { settlement, waiting } = this.#deps;
+    const { settlement, lane } = this.#deps;
     const stay = (job: Job): boolean => {
       job.startOver();
       return !settlement.leaves(job);
@@ -264,9 +279,9 @@ export class LaneBatches {
     const unsentStay = unsent.filter(stay);
     run.refused(refusedStay, refusedWith);
     run.again(unsentStay);
-    waiting.runBack(run, [...refusedStay, ...unsentStay]);
+    lane.waiting.runBack(run, [...refusedStay, ...unsentStay]);
     this.#lookAgain();
-    if (this.#isRetired) waiting.dissolve();
+    if (this.#isRetired) lane.waiting.dissolve();
     if (unsentStay.length > 0) settlement.reviewBack();
   }
 }

@@ -113,16 +113,6 @@ export class Lane implements SlotTaker {
     return circumstances(this.#context, this.#policy);
   }
 
-  /** The most events of one request. */
-  get together(): number {
-    return this.prepared.batch?.events ?? 1;
-  }
-
-  /** The longest time for which an event waits for others. */
-  get togetherMs(): number {
-    return this.prepared.batch?.waitMs ?? 0;
-  }
-
   get inFlight(): number {
     return this.#slots.inFlight;
   }
@@ -172,8 +162,8 @@ export class Lane implements SlotTaker {
   }
 
   takeSlot(): boolean {
-    if (this.#wantsSlot() && this.#context.pool.take(this)) this.#startNext();
-    const wantsMore = this.#wantsSlot();
+    if (this.wantsSlot && this.#context.pool.take(this)) this.#startNext();
+    const wantsMore = this.wantsSlot;
     if (!wantsMore) this.#awaitTurn();
     return wantsMore;
   }
@@ -354,14 +344,15 @@ export class Lane implements SlotTaker {
   /** Sends what may be sent now. */
   pump(): void {
     if (this.waiting.queued > 0) this.endpoints.wantTokens();
-    while (this.#wantsSlot()) {
+    while (this.wantsSlot) {
       if (!this.#context.pool.take(this)) return;
       this.#startNext();
     }
     this.#awaitTurn();
   }
 
-  #wantsSlot(): boolean {
+  /** Something may be sent, as soon as there is a slot. */
+  get wantsSlot(): boolean {
     return (
       this.#slots.areLeft &&
       this.waiting.hasFor(this.#slots.turn) &&
@@ -380,23 +371,17 @@ export class Lane implements SlotTaker {
   /** Starts the next job or batch, for which a slot is already taken. */
   #startNext(): void {
     if (this.#batches !== undefined) {
-      this.#startBatch(this.#batches);
+      this.#batches.startNext();
       return;
     }
     const { turn } = this.#slots;
     let job = this.waiting.next(turn);
     while (job !== undefined && !this.#settlement.mayStart(job, this.prepared.findUrls(job))) {
       // A lane that is held lets out urgent jobs only, and this may have been the last of them.
-      job = this.#wantsSlot() ? this.waiting.next(turn) : undefined;
+      job = this.wantsSlot ? this.waiting.next(turn) : undefined;
     }
     if (job === undefined) this.#context.pool.release(this.isSlow);
     else this.#start(job);
-  }
-
-  #startBatch(batches: LaneBatches): void {
-    let hasStarted = batches.startNext();
-    while (!hasStarted && this.#wantsSlot()) hasStarted = batches.startNext();
-    if (!hasStarted) this.#context.pool.release(this.isSlow);
   }
 
   #start(job: Job): void {
@@ -430,10 +415,6 @@ export class Lane implements SlotTaker {
     } else if (this.#batches === undefined) {
       this.#batches = new LaneBatches(limits, {
         context: this.#context,
-        waiting: this.waiting,
-        endpoints: this.endpoints,
-        hold: this.hold,
-        rate: this.rate,
         slots: this.#slots,
         pace: this.#pace,
         settlement: this.#settlement,

@@ -94,7 +94,7 @@ export class LaneRate {
   #limit: RateLimit | undefined;
   #isOfRequests = false;
   /** The most events that may go out in one request. */
-  mostTogether = Infinity;
+  mostTogether: number = Infinity;
   /** The events of a full batch, where the limit counts requests; else 1. */
   #perTurn = 1;
   #timer: Timer | undefined;
@@ -129,8 +129,7 @@ export class LaneRate {
     const { share, sinceMs } = shares.of(destination);
     this.#share = rateLimit === undefined ? 1 : share;
     if (rateLimit === undefined || share !== 1) this.#limit = undefined;
-    else if (this.#limit === undefined)
-      this.#limit = new RateLimit(rateLimit, sinceMs, turns);
+    else if (this.#limit === undefined) this.#limit = new RateLimit(rateLimit, sinceMs, turns);
     else this.#limit.change(rateLimit, clock.steadyNow());
   }
 
