@@ -29,7 +29,7 @@ export function describeLine(line: AttemptLine): string {
 
 function describeAttempt(line: AttemptEnded): string {
   const { attempt, outcome, status, detail = '', tookMs, answer, retryAfterMs } = line;
-  const head = `attempt ${attempt}`;
+  const head = `attempt ${attempt}${batchText(line)}`;
   if (outcome === 'delivered') {
     const odd = detail === '' ? '' : `, although its answer was odd: ${detail}`;
     return `${head} delivered${status === undefined ? '' : `, ${status}`} in ${tookMs} ms${odd}`;
@@ -37,6 +37,11 @@ function describeAttempt(line: AttemptEnded): string {
   const patience = retryAfterMs === undefined ? '' : `, Retry-After ${retryAfterMs / 1_000} s`;
   const said = answer === undefined ? '' : ` "${answer.slice(0, shownAnswer).trim()}"`;
   return `${head} ${outcome}: ${detail}${said} in ${tookMs} ms${patience}`;
+}
+
+/** Its place among the events of its request, if that could carry several. */
+export function batchText({ batch }: Pick<AttemptEnded, 'batch'>): string {
+  return batch === undefined ? '' : ` (${batch.place} of ${batch.events} in batch ${batch.id})`;
 }
 
 function inLine({ line }: PutOffLine): string {

@@ -1,4 +1,4 @@
-import { describeLine } from '../attempts/describe.ts';
+import { batchText, describeLine } from '../attempts/describe.ts';
 import { timeText } from '../dead-letter/texts.ts';
 import { lastText } from '../event/last-answer.ts';
 import { identityText, isOf, type Identity } from '../event/uid.ts';
@@ -173,7 +173,8 @@ function isSince(
 }
 
 function deliveredText(line: EventLine): string {
-  return line.kind === 'attempt' ? `at attempt ${line.attempt}, in ${line.tookMs} ms` : '';
+  if (line.kind !== 'attempt') return '';
+  return `at attempt ${line.attempt}${batchText(line)}, in ${line.tookMs} ms`;
 }
 
 function waitingEnding(waiting: FoundWaiting, last: EventLine | undefined): Ending {

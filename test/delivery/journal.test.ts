@@ -311,3 +311,13 @@ test('whatever a worker writes shows of a secret URL its origin and a hash', asy
   for (const what of [report, said, [...world.letters, world.retries]])
     assert.deepEqual(shownBy(what), shown);
 });
+
+test('an attempt tells its place in a batch, and the id of that batch', () => {
+  const [line] = decodeAttemptLines(
+    Buffer.from(
+      '{"kind":"attempt","attempt":1,"outcome":"delivered","status":207,"tookMs":20,"batch":{"id":"batch_a","place":3,"events":100}}',
+    ),
+  );
+  assert.ok(line);
+  assert.equal(describeLine(line), 'attempt 1 (3 of 100 in batch batch_a) delivered, 207 in 20 ms');
+});

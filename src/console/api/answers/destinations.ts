@@ -188,6 +188,11 @@ const attemptRow = named(
       outcome: z.enum(['delivered', 'failed', 'refused']),
       status: maybe(z.int()),
       tookMs: ms,
+      batch: maybe(
+        z
+          .object({ id: z.string(), place: z.int().min(1), events: z.int().min(1) })
+          .describe('The request could carry several events: its id, and the place of this one.'),
+      ),
       cause: maybe(z.string()),
       detail: maybe(z.string()),
       answer: maybe(z.string().describe('How its body begins, if it was no delivery.')),

@@ -311,6 +311,8 @@ export const de: typeof en = {
     isDeleted: 'Der Nutzer wurde gelöscht.',
     one: 'Versuch {n}',
     ended: 'Beendet',
+    batch: 'Stapel',
+    placeInBatch: '{place} von {events} in',
     sentAgain: 'Neu gesendet',
     rule: 'Regel',
     cause: 'Ursache',

@@ -297,6 +297,8 @@ export const en = {
     isDeleted: 'The user was deleted.',
     one: 'Attempt {n}',
     ended: 'Ended',
+    batch: 'Batch',
+    placeInBatch: '{place} of {events} in',
     sentAgain: 'Sent again',
     rule: 'Rule',
     cause: 'Cause',

@@ -30,7 +30,7 @@ export function AttemptDialog({
 }): JSX.Element {
   const { at, outcome, status, detail, cause, tookMs, url, answer, retryAfterMs, rule } = attempt;
   const { role } = useSession();
-  const { messageId, user, redrivenAt, isAnswerCut, headers = {} } = attempt;
+  const { messageId, user, redrivenAt, isAnswerCut, headers = {}, batch } = attempt;
   const move = (text: string, to: AttemptEnded | undefined): JSX.Element => (
     <button
       type="button"
@@ -59,6 +59,12 @@ export function AttemptDialog({
         <Pair title={t.attempts.user} copy={user}>
           <Id text={user} />
         </Pair>
+        {batch === undefined ? null : (
+          <Pair title={t.attempts.batch} copy={batch.id}>
+            {filled(t.attempts.placeInBatch, { place: batch.place, events: batch.events })}{' '}
+            <Id text={batch.id} />
+          </Pair>
+        )}
         {redrivenAt === undefined ? null : (
           <Pair title={t.attempts.sentAgain}>{absolute(redrivenAt)}</Pair>
         )}
