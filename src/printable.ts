@@ -52,11 +52,21 @@ export function counted(count: number, noun: string): string {
   return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }
 
+/** The number of things that a sentence names. */
 const mostNamed = 20;
 
 /** The first ones, and how many more there are. */
-export function enumerated(texts: readonly string[], separator: string = ', '): string {
-  const named = texts.slice(0, mostNamed).join(separator);
-  const more = texts.length - mostNamed;
+export function enumerated(texts: readonly string[]): string {
+  return enumeratedBy(texts, (text) => text, ', ');
+}
+
+/** The same of anything, of which only the first ones are put into words. */
+export function enumeratedBy<T>(
+  all: readonly T[],
+  inWords: (one: T) => string,
+  separator: string,
+): string {
+  const named = all.slice(0, mostNamed).map(inWords).join(separator);
+  const more = all.length - mostNamed;
   return more > 0 ? `${named} and ${more} more` : named;
 }

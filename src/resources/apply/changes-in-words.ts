@@ -1,5 +1,5 @@
 import { shortened } from '../../event/last-answer.ts';
-import { enumerated, printableJson } from '../../printable.ts';
+import { enumeratedBy, printableJson } from '../../printable.ts';
 import { secretMask } from '../schema/schema-parts.ts';
 import { fieldsOf, type FieldChange } from './field-changes.ts';
 import type { Change } from './plan.ts';
@@ -19,7 +19,7 @@ const mostCharacters = 3_000;
  */
 export function changesInWords(changes: readonly Change[]): string {
   const ordered = changes.toSorted((a, b) => order[a.action] - order[b.action]);
-  return enumerated(ordered.map(changeInWords), '; ');
+  return enumeratedBy(ordered, changeInWords, '; ');
 }
 
 const order: Readonly<Record<Change['action'], number>> = {

@@ -4,7 +4,6 @@ import { hintAmong } from '../../near.ts';
 import type { Resource } from '../resource.ts';
 import {
   decodeResource,
-  identityOfRead,
   parseRecordKey,
   recordKey,
   storedIdentity,
@@ -16,7 +15,7 @@ import {
 /** A resource as it is stored in the `config` topic; `sealed` is missing if its record is not valid. */
 export interface StoredResource extends StoredIdentity {
   readonly name: ResourceName;
-  readonly sealed?: SealedResource;
+  readonly sealed?: SealedResource | undefined;
 }
 
 /** By record key, `<kind>/<id>`. Needs no key: secrets stay sealed. */
@@ -56,13 +55,35 @@ export function notStored(what: string, id: string, known: readonly string[]): P
 /** Undefined: the record is of a kind that this version does not know. */
 export function decodeStored(key: string, value: string): StoredResource | undefined {
   const name = parseRecordKey(key);
-  if (name === undefined) return undefined;
-  try {
-    const sealed = decodeResource(name, value);
-    return { name, ...identityOfRead(sealed), sealed };
-  } catch (error) {
-    if (error instanceof PostriderError) return { name, ...storedIdentity(value) };
-    throw error;
+  return name === undefined ? undefined : new Stored(name, value);
+}
+
+/** Decodes a record when it is first looked at: of thousands, a command is often about one. */
+class Stored implements StoredResource {
+  readonly name: ResourceName;
+  readonly uid?: string;
+  readonly managedBy?: 'api';
+  /** Undefined once it is decoded. */
+  #value: string | undefined;
+  #sealed: SealedResource | undefined;
+
+  constructor(name: ResourceName, value: string) {
+    this.name = name;
+    this.#value = value;
+    const { uid, managedBy } = storedIdentity(value);
+    if (uid !== undefined) this.uid = uid;
+    if (managedBy !== undefined) this.managedBy = managedBy;
+  }
+
+  get sealed(): SealedResource | undefined {
+    if (this.#value === undefined) return this.#sealed;
+    try {
+      this.#sealed = decodeResource(this.name, this.#value);
+    } catch (error) {
+      if (!(error instanceof PostriderError)) throw error;
+    }
+    this.#value = undefined;
+    return this.#sealed;
   }
 }
 

@@ -175,15 +175,6 @@ function identityIn(stored: Readonly<Record<string, unknown>>): StoredIdentity {
   };
 }
 
-/** The same, of a resource that was read. */
-export function identityOfRead({ sealed }: SealedResource): StoredIdentity {
-  const { uid, managedBy } = besideOf(sealed);
-  return {
-    ...(uid === undefined ? {} : { uid }),
-    ...(managedBy === undefined ? {} : { managedBy }),
-  };
-}
-
 /** @throws PostriderError `secret-unreadable`. */
 export function openResource({ sealed }: SealedResource, keys: SecretKeys): Resource {
   return mapSecrets(sealed, (secret, place) =>
