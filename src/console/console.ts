@@ -90,9 +90,9 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
       clock,
       identityOf,
       customerLinks: {
-      get: (id, nowMs) => live.customersLinks.get(id, nowMs),
-      byToken: (token, nowMs) => live.customersLinks.byToken(token, nowMs),
-    },
+        get: (id, nowMs) => live.customersLinks.get(id, nowMs),
+        byToken: (token, nowMs) => live.customersLinks.byToken(token, nowMs),
+      },
       audit: {
         get links() {
           return audit.links;

@@ -55,7 +55,14 @@ const links = new Map<string, CustomersLink>(
 const resources = new Map(
   ids.map((id) => [
     `Destination/${id}`,
-    { kind: 'Destination', id, name: `The ${id}`, enabled: true, webhooks: [] },
+    {
+      kind: 'Destination',
+      id,
+      name: `The ${id}`,
+      customer: customers.get(id),
+      enabled: true,
+      webhooks: [],
+    },
   ]),
 );
 
@@ -171,6 +178,22 @@ async function openedBy(
   const headers = { cookie: `${cookie.name}=${cookie.value}`, 'x-postrider-link': customer };
   return (path) => server.inject({ url: `/api/v1${path}`, headers });
 }
+
+test('staff finds destinations by customer, and sees how many customers they are of', async () => {
+  const headers = { authorization: 'Bearer olga-token' };
+  const ask = async (query: string): Promise<DestinationList> =>
+    (await server.inject({ url: `/api/v1/destinations${query}`, headers })).json();
+  const all = await ask('');
+  assert.deepEqual([all.items.length, all.customers], [4, 2]);
+  for (const query of ['?customer=acme', '?search=ACM']) {
+    const { items, customers: many, overview } = await ask(query);
+    assert.deepEqual(items.map(({ id }) => id).sort(), ['acme-crm', 'acme-mail']);
+    assert.deepEqual([items[0]?.customer, many, overview.total], ['acme', 1, 4]);
+  }
+  assert.deepEqual((await ask('?customer=acm')).items, []);
+  const other = await openedBy('other');
+  assert.deepEqual((await other('/destinations?customer=acme')).json<DestinationList>().items, []);
+});
 
 test('a customer sees all of their destinations, with what has happened there, and counts of these alone', async () => {
   const ask = await openedBy('acme');

@@ -1,4 +1,9 @@
-import { CustomerLinks, madeLink, makeLink, revokedLink } from '../../console/access/customer-link.ts';
+import {
+  CustomerLinks,
+  madeLink,
+  makeLink,
+  revokedLink,
+} from '../../console/access/customer-link.ts';
 import { PostriderError } from '../../errors.ts';
 import { decodeAuditEntry } from '../../event/audit-entry.ts';
 import { followTable } from '../../kafka/follow/table.ts';
@@ -23,6 +28,7 @@ import {
   type CustomersLink,
   type CustomersLinks,
 } from '../../resources/customers/links.ts';
+import { linkPath } from '../../resources/customers/link-terms.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { audited, userOf, writeAudit } from '../audit.ts';
 import { withProducer } from '../connect/with-producer.ts';

@@ -1,12 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../../ops/clock.ts';
 import { ProblemError } from '../../http-api/problem.ts';
-import {
-  madeLink,
-  makeLink,
-  revokedLink,
-  type IdentityOf,
-} from '../access/customer-link.ts';
+import { madeLink, makeLink, revokedLink, type IdentityOf } from '../access/customer-link.ts';
 import { linkDurations, readLinkDuration } from '../../resources/customers/link-terms.ts';
 import { operatorOf, whoIs } from '../access/sessions.ts';
 import { answer } from '../api/answers/answers.ts';

@@ -9,6 +9,7 @@ import {
   type JudgedView,
   type Said,
 } from '../../event/destination-health.ts';
+import type { Destination } from '../../resources/resource.ts';
 import { toDocument } from '../../resources/config/stored.ts';
 import { overlapEnd } from '../../resources/secret-overlap.ts';
 import type { LiveState } from '../index/live-state.ts';
@@ -114,9 +115,31 @@ export function nameOf({ resources }: Pick<LiveState, 'resources'>, id: string):
   return resources.get(`Destination/${id}`)?.name ?? id;
 }
 
+/** The destination as it is configured; undefined: it is not, or cannot be read. */
+export function configuredOf(
+  { resources }: Pick<LiveState, 'resources'>,
+  id: string,
+): Destination | undefined {
+  const resource = resources.get(`Destination/${id}`);
+  return resource?.kind === 'Destination' ? resource : undefined;
+}
+
+/** How many customers these are of. */
+export function countCustomers(
+  live: Pick<LiveState, 'resources'>,
+  views: readonly JudgedView[],
+): number {
+  const customers = new Set(
+    views.map(({ destination }) => configuredOf(live, destination)?.customer),
+  );
+  customers.delete(undefined);
+  return customers.size;
+}
+
+/** @param configured undefined: it is not, or cannot be read */
 export function rowOf(
   view: JudgedView,
-  name: string,
+  configured: Destination | undefined,
   deadLetters: number,
   lastHour: LastHour,
   kept: number | undefined,
@@ -136,7 +159,9 @@ export function rowOf(
   const nextTry = probes.sort()[0];
   return {
     id,
-    name,
+    name: configured?.name ?? id,
+    ...(configured?.customer === undefined ? {} : { customer: configured.customer }),
+    ...(configured?.managedBy === undefined ? {} : { managedBy: configured.managedBy }),
     state,
     ...(isByOtherUrl(view) ? { byOtherUrl: true } : {}),
     ...(since === undefined ? {} : { since }),

@@ -13,7 +13,7 @@ import { orders, outcomes, ranges } from './choices.ts';
 /** The parameters of requests, each with its bounds, and the same in words for errors and OpenAPI. */
 export const parameters: Parameters = {
   id: text(1, 200, 'the id of a destination, at most 200 characters'),
-  search: text(0, 200, 'a part of an id or a name, at most 200 characters'),
+  search: text(0, 200, 'a part of an id, a name or a customer, at most 200 characters'),
   state: {
     type: 'string',
     enum: [...destinationHealths],

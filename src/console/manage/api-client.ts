@@ -30,7 +30,13 @@ const answerMs = 30_000;
 const mostAnswerBytes = 4 * 1024 * 1024;
 
 /** The headers of an answer that are passed back. */
-const passedBack = ['content-type', 'etag', 'location', 'retry-after', 'postrider-config-offset'] as const;
+const passedBack = [
+  'content-type',
+  'etag',
+  'location',
+  'retry-after',
+  'postrider-config-offset',
+] as const;
 
 const jsonType = /^application\/(?:[\w.-]+\+)?json\b/i;
 

@@ -195,6 +195,7 @@ function answerTo(
       return {
         ...list(isByLetters ? inState.toSorted(byDeadLetters) : inState),
         counts: countsOf(found),
+        customers: 0,
         overview: overviewOf(seen),
         indexing: { isCaughtUp: true },
       };

@@ -38,6 +38,8 @@ const urlStatus = named(
 const rowFields = {
   id: z.string(),
   name: z.string(),
+  customer: maybe(z.string().describe("The platform's own id of the customer that it is of.")),
+  managedBy: maybe(z.literal('api').describe('Absent: files.')),
   state,
   byOtherUrl: maybe(
     z.literal(true).describe('Of one that fails: another of its URLs takes the events.'),
@@ -84,6 +86,7 @@ const destinationList = named(
     items: z.array(destinationRow),
     next: maybe(next),
     counts: z.record(state, count).describe('Of all that the search finds, whatever their state.'),
+    customers: count.describe('How many customers have those that the search finds.'),
     overview: overview.describe('Of all destinations, whatever is searched for.'),
     ...dated,
     indexing: z

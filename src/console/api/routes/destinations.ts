@@ -18,16 +18,18 @@ import {
   type RouteDeps,
 } from './route.ts';
 import {
+  configuredOf,
+  countCustomers,
   countStates,
   detailOf,
   inOrder,
   judgedViews,
-  nameOf,
   overviewOf,
   pageOf,
   rowOf,
   type Indexed,
 } from '../destinations.ts';
+import { isNamed } from '../configured.ts';
 import { isHeard, sourceTimesOf } from '../freshness.ts';
 import type { DestinationList, DestinationRow } from '../answers/destinations.ts';
 import type { Order, Range } from '../choices.ts';
@@ -86,7 +88,7 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
     const { words, lastHours } = opened(index);
     const lastHour = lastHours.of(words.find(word), clock.now());
     const keptEvents = view.state === 'paused' ? ((await kept.get()).get(word) ?? 0) : undefined;
-    return rowOf(view, nameOf(live, id), counts.get(word) ?? 0, lastHour, keptEvents);
+    return rowOf(view, configuredOf(live, id), counts.get(word) ?? 0, lastHour, keptEvents);
   };
   const viewOrFail = async (id: string): Promise<JudgedView> => {
     const found = (await now.get()).find(({ destination }) => destination === id);
@@ -95,24 +97,35 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
   };
 
   api.get<{
-    Querystring: Paged & { search?: string; state?: DestinationHealth; sort: Order };
+    Querystring: Paged & {
+      search?: string;
+      customer?: string;
+      state?: DestinationHealth;
+      sort: Order;
+    };
   }>(
     '/destinations',
     {
       schema: {
         summary: 'How all destinations are, the worst first, or by a number',
         response: answer('destinationList'),
-        querystring: accept(['search', 'state', 'sort', 'cursor', 'limit']),
+        querystring: accept(['search', 'customer', 'state', 'sort', 'cursor', 'limit']),
       },
     },
     async ({ query, asking }): Promise<DestinationList> => {
-      const { search = '', state, sort, cursor, limit } = query;
+      const { search = '', customer, state, sort, cursor, limit } = query;
       const wanted = search.toLowerCase();
       const [everybodys, counts] = await Promise.all([now.get(), letters.get()]);
       const views = seenOf(everybodys, asking?.own);
-      const isFound = ({ destination: id }: JudgedView): boolean =>
-        id.toLowerCase().includes(wanted) || nameOf(live, id).toLowerCase().includes(wanted);
-      const found = wanted === '' ? views : views.filter(isFound);
+      const isFound = ({ destination: id }: JudgedView): boolean => {
+        const configured = configuredOf(live, id);
+        if (customer !== undefined && configured?.customer !== customer) return false;
+        return configured === undefined
+          ? id.toLowerCase().includes(wanted)
+          : isNamed(configured, wanted);
+      };
+      const isSearched = wanted !== '' || customer !== undefined;
+      const found = isSearched ? views.filter(isFound) : views;
       const all = state === undefined ? found : found.filter((view) => view.state === state);
       const behind = decodeCursor(cursor, 'string', 'number');
       const lettersOf = (id: string): number => counts.get(wordOf(live, id)) ?? 0;
@@ -120,6 +133,7 @@ export function addDestinationRoutes(api: FastifyInstance, deps: RouteDeps): voi
       return {
         ...page(await Promise.all(items.map((view) => row(view, counts))), next),
         counts: countStates(found),
+        customers: countCustomers(live, found),
         overview: overviewOf(views),
         indexing: { isCaughtUp: index.isCaughtUp() },
       };

@@ -1,17 +1,18 @@
 import type { JSX } from 'preact';
 import { destinationHealths } from '../../../event/destination-health.ts';
-import type { DestinationList, Overview } from '../../api/answers/destinations.ts';
+import type { DestinationList, DestinationRow, Overview } from '../../api/answers/destinations.ts';
 import { orders, type Order } from '../../api/choices.ts';
 import { given, withQuery } from '../api.ts';
 import { count, counted } from '../format.ts';
 import { setQuery, type Place } from '../navigation.ts';
+import { Id, None } from '../parts/data.tsx';
 import { Glyph } from '../parts/glyph.tsx';
 import { Nothing, Shown } from '../parts/notes.tsx';
 import { PageHead } from '../parts/page.tsx';
 import { Pager, usePaging } from '../parts/pager.tsx';
 import { SearchField } from '../parts/controls.tsx';
 import { lookOf } from '../parts/state.tsx';
-import { Table } from '../parts/table.tsx';
+import { Table, type Column } from '../parts/table.tsx';
 import { usePolled } from '../polled.ts';
 import { destinationColumns } from './destination-columns.tsx';
 
@@ -19,13 +20,15 @@ const rowsAPage = 50;
 
 export function DestinationsPage({ place }: { readonly place: Place }): JSX.Element {
   const search = place.query.get('search') ?? '';
+  const customer = place.query.get('customer') ?? '';
   const state = place.query.get('state') ?? '';
   const order = orders.find((each) => each === place.query.get('sort')) ?? 'urgency';
-  const paging = usePaging(`${state} ${order} ${search}`);
+  const paging = usePaging(`${state} ${order} ${customer} ${search}`);
   const { cursor } = paging;
   const list = usePolled<DestinationList>(
     withQuery('/destinations', {
       search: given(search),
+      customer: given(customer),
       state: given(state),
       sort: order === 'urgency' ? undefined : order,
       cursor,
@@ -35,7 +38,7 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
   const found = list.answer === undefined ? 0 : sumOf(list.answer);
   const all = list.answer?.overview.total ?? 0;
   // Before there is anything, there is nothing to search either.
-  const isUsed = all > 0 || search !== '';
+  const isUsed = all > 0 || search !== '' || customer !== '';
   return (
     <>
       <PageHead
@@ -49,7 +52,7 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
       {isUsed ? (
         <div class="tools">
           <SearchField
-            label="Search by name or id"
+            label="Search by name, id or customer"
             value={search}
             onSearch={(text) => {
               setQuery({ search: text });
@@ -57,6 +60,17 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
           />
           {list.answer === undefined ? null : (
             <StateFilter counts={list.answer.counts} chosen={state} all={found} />
+          )}
+          {customer === '' ? null : (
+            <button
+              type="button"
+              title="Show the destinations of all customers"
+              onClick={() => {
+                setQuery({ customer: undefined });
+              }}
+            >
+              Customer <Id text={customer} /> ×
+            </button>
           )}
           <label class="sort">
             Sort by
@@ -77,8 +91,8 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
         </div>
       ) : null}
       <Shown of={list}>
-        {({ items, next, counts }) => {
-          if (items.length === 0) return <NoRows search={search} state={state} />;
+        {({ items, next, counts, customers }) => {
+          if (items.length === 0) return <NoRows search={search + customer} state={state} />;
           const total = destinationHealths.find((each) => each === state);
           const first = paging.page * rowsAPage + 1;
           const of = total === undefined ? found : counts[total];
@@ -86,7 +100,7 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
             <>
               <Table
                 caption={`Destinations, ${captions[order]}`}
-                columns={destinationColumns('Destination', 'Dead letters')}
+                columns={columnsFor(items)}
                 rows={items}
                 keyOf={({ id }) => id}
                 classOf={(row) => `linked ${lookOf(row.state).tone}`}
@@ -96,7 +110,7 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
                 paging={paging}
                 next={next}
                 label="Pages of destinations"
-                position={`${count(first)}–${count(first + items.length - 1)} of ${count(of)}`}
+                position={`${count(first)}–${count(first + items.length - 1)} of ${count(of)}${customers === 0 || total !== undefined ? '' : `, of ${counted(customers, 'customer')}`}`}
               />
             </>
           );
@@ -105,6 +119,26 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
     </>
   );
 }
+
+/** With a column for customers where any of the rows has one. */
+function columnsFor(rows: readonly DestinationRow[]): readonly Column<DestinationRow>[] {
+  const columns = destinationColumns('Destination', 'Dead letters');
+  const isOfCustomers = rows.some(({ customer }) => customer !== undefined);
+  return isOfCustomers ? [...columns.slice(0, 1), customerColumn, ...columns.slice(1)] : columns;
+}
+
+const customerColumn: Column<DestinationRow> = {
+  title: 'Customer',
+  kind: 'lead',
+  cell: ({ customer }) =>
+    customer === undefined ? (
+      <None />
+    ) : (
+      <a href={`?${new URLSearchParams({ customer }).toString()}`}>
+        <Id text={customer} />
+      </a>
+    ),
+};
 
 const orderNames: Readonly<Record<Order, string>> = {
   urgency: 'urgency',
@@ -224,7 +258,7 @@ function NoRows({
       <button
         type="button"
         onClick={() => {
-          setQuery({ search: undefined, state: undefined });
+          setQuery({ search: undefined, customer: undefined, state: undefined });
         }}
       >
         Show all destinations
