@@ -18,7 +18,7 @@ const mostRead = 50_000;
 
 const elsewhere = 'It runs in another process, or was cut off.';
 
-/** What the audit tells of runs: also of those that another replica, the console or a command has begun. */
+/** Runs by the audit: also those that another replica, the console or a command has begun. */
 export class ToldRuns {
   readonly #runs = new Map<string, ToldRun>();
 

@@ -7,10 +7,10 @@ import { counted } from '../printable.ts';
 import type { CallChoice, LetterChoice } from './operations.ts';
 import type { RunProgress } from './runs.ts';
 
-/** Where what is done is written before it is done. */
+/** The audit, which has each action before it is done. */
 export type AuditOfActions = Pick<AuditWriter, 'write' | 'tell'>;
 
-/** Who does what, for the audit. */
+/** An action, and its author, for the audit. */
 export type Done = Pick<AuditEntry, 'user' | 'name' | 'via' | 'action' | 'destination'>;
 
 const mayBeDone = 'the audit will say how it ended.';

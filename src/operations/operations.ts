@@ -27,7 +27,7 @@ import { rejectReasons } from '../event/rejection.ts';
 import { findSource } from '../resources/config/config-topic.ts';
 import { parseRate } from '../resources/schema/texts.ts';
 
-/** What operations need. */
+/** The means of operations. */
 export type OperationAccess = ServiceAccess;
 
 /** The answer of one URL of a destination to a test event, or to an event that waited. */
@@ -36,7 +36,7 @@ export interface TestAnswer {
   readonly outcome: 'delivered' | 'failed' | 'refused';
   readonly status?: number;
   readonly detail?: string;
-  /** How its body begins, if it was no success. */
+  /** The beginning of its body, if it was no success. */
   readonly answer?: string;
   readonly tookMs: number;
 }

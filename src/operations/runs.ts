@@ -5,7 +5,7 @@ import { ProblemError } from '../http-api/problem.ts';
 import type { RunOutcome } from '../event/audit-entry.ts';
 import type { Work } from './operations.ts';
 
-/** How far a run is, or how it ended. */
+/** The progress of a run, or its end. */
 export interface RunProgress {
   /** That of the entry in the audit with which it began. */
   readonly id: string;

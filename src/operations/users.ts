@@ -11,7 +11,7 @@ import { requireTopics } from '../resources/require-topics.ts';
 import { suppressionRecord } from '../resources/suppressions/suppressed-users.ts';
 import type { Work } from './operations.ts';
 
-/** What can be done about a user of the platform. */
+/** The actions that concern a user of the platform. */
 export interface UserOperations {
   /**
    * Tells every enabled destination that a user was deleted, and drops what is on its way to them.

@@ -13,9 +13,9 @@ const tokens = [
 ].join('');
 
 interface Stand extends ApiStand, Omit<ResourceStand, 'failure' | 'until'> {
-  fails(error: Error): void;
+  readonly fails: (error: Error) => void;
   /** Returns the end of what lasts from now on. */
-  lasts(): () => void;
+  readonly lasts: () => () => void;
 }
 
 async function start(t: TestContext): Promise<Stand> {
@@ -31,9 +31,11 @@ async function start(t: TestContext): Promise<Stand> {
       stand.failure = error;
     },
     lasts: () => {
-      const { promise, resolve } = Promise.withResolvers<void>();
+      const { promise, resolve } = Promise.withResolvers<undefined>();
       stand.until = promise;
-      return resolve;
+      return () => {
+        resolve(undefined);
+      };
     },
   };
 }

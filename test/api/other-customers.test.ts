@@ -183,7 +183,7 @@ test('nothing that a caller bound to a customer sends reads or changes anything 
       });
       const url = asked.target.path.replace('LINK', theirLink).replace('RUN', theirRun);
       const options: InjectOptions = {
-        method: asked.target.method as 'GET',
+        method: asked.target.method,
         url: `/v1${url}`,
         query: asked.query,
         headers: { ...asked.headers, authorization: `Bearer ${tokens[asked.as] ?? ''}` },
@@ -200,7 +200,7 @@ test('nothing that a caller bound to a customer sends reads or changes anything 
         if (key.startsWith('Destination/') && !value.includes(mark))
           assert.equal((JSON.parse(value) as { customer?: string }).customer, 'acme', value);
       for (const { topic, value, key } of stand.sent.filter((each) => each.topic === 'links')) {
-        const link = JSON.parse(`${value?.toString() ?? 'null'}`) as { customer: string } | null;
+        const link = JSON.parse(value?.toString() ?? 'null') as { customer: string } | null;
         assert.equal(asked.as, 'token', `${topic} ${key?.toString() ?? ''}`);
         assert.equal(link?.customer, 'acme');
       }

@@ -40,7 +40,7 @@ export interface ResourceStand {
   /** Fails what is asked for next. */
   failure: Error | undefined;
   /** Operations end no earlier. */
-  until: Promise<void>;
+  until: Promise<unknown>;
   put(resource: Resource): void;
   remove(key: string): void;
 }
@@ -124,7 +124,9 @@ export function resourceRoutes(): {
   const operations: Operations = {
     sendTest: (id) => done(`test ${id}`),
     retry: (id) => done(`retry ${id}`),
-    pause: async (id) => void (await done(`pause ${id}`)),
+    pause: async (id) => {
+      await done(`pause ${id}`);
+    },
     resume: (id) => async () => {
       await done(`resume ${id}`);
       return {};
@@ -179,7 +181,9 @@ export function resourceRoutes(): {
           affected: [],
           work: () => done(`delete-user ${user}`).then(() => ({})),
         }),
-        suppress: async (user: string) => void (await done(`suppress ${user}`)),
+        suppress: async (user: string) => {
+          await done(`suppress ${user}`);
+        },
       };
       addUserRoutes(api, { users, runs, audit });
       addLinkRoutes(api, {

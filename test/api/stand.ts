@@ -24,11 +24,11 @@ export interface ApiStand {
   readonly links: CustomersLinks;
   readonly clock: Clock & { forward(byMs: number): void };
   /** The token of a new link. */
-  linkTo(
+  readonly linkTo: (
     customer: string,
     wanted?: { readonly manage?: boolean; readonly lastsMs?: number },
-  ): string;
-  ask(path: string, asked?: Asked): Promise<Answered>;
+  ) => string;
+  readonly ask: (path: string, asked?: Asked) => Promise<Answered>;
   /** The server itself, for requests without a socket. */
   readonly server: FastifyInstance;
 }

@@ -17,7 +17,7 @@ export interface ApiOidcSettings {
   /** The console's operators, who bring the ID token of their log-in there. */
   readonly operators:
     | {
-        /** Of the console. */
+        /** The console's. */
         readonly clientId: string;
         readonly roleClaim: string;
         readonly values: readonly string[];
@@ -32,7 +32,7 @@ const algorithms = [
 ];
 /** Clocks may be so far apart. */
 const toleranceS = 30;
-/** What else a provider signs, such as a request to log somebody out, has a type of its own. */
+/** The types that are let in: a request to log somebody out, which a provider signs too, has a type of its own. */
 const types: ReadonlySet<unknown> = new Set([
   undefined,
   'jwt',

@@ -148,7 +148,7 @@ function requireCustomer(request: FastifyRequest, customer: string): Caller {
 }
 
 /**
- * Whoever has a link could make itself one that lasts longer, or end those of others.
+ * Otherwise a link's holder could make one that lasts longer, or end those of others.
  * @throws ProblemError 403
  */
 function requireNoLink(request: FastifyRequest): Caller {

@@ -29,9 +29,9 @@ interface OfDestination {
   readonly id: string;
 }
 
-/** Whoever asks waits for it. */
+/** Somebody waits for it. */
 const countMs = 8_000;
-/** Of one destination: its endpoint gets each, whoever it belongs to. */
+/** For each destination: its endpoint gets them all, and it may be anybody's. */
 const testsPerSecond = 1;
 
 const params = accept(['id'], ['id']);
@@ -214,7 +214,7 @@ function asked(
   return { caller, id, customer, done: { ...whoDoes(caller), action, destination: id } };
 }
 
-/** Who does something, for the audit. */
+/** The author of an action, for the audit. */
 export function whoDoes({ user, name }: Caller): Pick<Done, 'user' | 'name' | 'via'> {
   return { user, ...(name === undefined ? {} : { name }), via: 'api' };
 }
@@ -242,6 +242,7 @@ async function told<T>(caller: Caller, id: string, doIt: () => Promise<T>): Prom
 /** The same of the progress of a run. */
 function shownTo({ customers }: Caller, progress: RunProgress): RunProgress {
   if (customers === undefined) return progress;
-  const { detail: _ofOperators, ...shown } = progress;
+  const { id, state, found, sent, outcome } = progress;
+  const shown = { id, state, found, sent, ...(outcome === undefined ? {} : { outcome }) };
   return shown.state === 'failed' ? { ...shown, detail: 'It failed; try again later.' } : shown;
 }

@@ -25,7 +25,7 @@ const params = accept(['user'], ['user']);
 const suppressIsLate =
   'Kafka has not answered for ten seconds. It may still be done; the audit will say how it ended.';
 
-/** What can be done about users, for all customers at once. The audit, which outlives the deletion of a user, has no ids. */
+/** Actions about users, for all customers at once. The audit, which outlives the deletion of a user, has no ids. */
 export function addUserRoutes(api: FastifyInstance, { users, runs, audit }: UserRouteDeps): void {
   api.post<{
     Params: OfUser;
