@@ -36,7 +36,7 @@ const testsPerSecond = 1;
 
 const params = accept(['id'], ['id']);
 
-/** What can be done about a destination: the same as the console's operators can, and in the audit before it is done. */
+/** Actions about a destination: those of the console's operators, each in the audit before it is done. */
 export function addOperationRoutes(api: FastifyInstance, deps: OperationDeps): void {
   addToDestination(api, deps);
   addRedrive(api, deps);

@@ -1,7 +1,7 @@
 import { formatDuration, parseDuration } from '../../duration.ts';
 import { longestLinkMs } from '../../topology.ts';
 
-/** What links to one destination and links to all of a customer's have in common. */
+/** Terms of links, to one destination or to all of a customer's. */
 
 /** A link's path on the console begins with this; its token follows. */
 export const linkPath = '/l/';
