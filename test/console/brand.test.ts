@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../harness/fast-check.ts';
 import { entrancePages } from '../../src/console/access/page-html.ts';
 import { accentChanges, colorsIn, contrast } from '../../src/console/brand/accent.ts';
 import { readBrand, type BrandSettings } from '../../src/console/brand/brand.ts';
