@@ -61,9 +61,12 @@ export function passedOn(
   { method, url, headers, body }: Pick<FastifyRequest, 'method' | 'url' | 'headers' | 'body'>,
   credential: string | undefined,
 ): ApiRequest {
+  const content = Buffer.isBuffer(body) && body.length > 0 ? body : null;
   const given = passedHeaders.flatMap((name) => {
     const value = headers[name];
-    return typeof value === 'string' ? [[name, value] as const] : [];
+    // The API takes a content type without a content for a mistake.
+    const isPassed = typeof value === 'string' && (content !== null || name !== 'content-type');
+    return isPassed ? [[name, value] as const] : [];
   });
   return {
     method: method as ApiRequest['method'],
@@ -73,7 +76,7 @@ export function passedOn(
       ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
       ...Object.fromEntries(given),
     },
-    body: Buffer.isBuffer(body) && body.length > 0 ? body : null,
+    body: content,
   };
 }
 
