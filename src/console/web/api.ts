@@ -121,6 +121,8 @@ async function problemOf(
         t.problems.tooMany,
         waitS > 0 ? filled(t.problems.waitFor, { time: duration(waitS * 1_000) }) : t.problems.wait,
       );
+    case 504:
+      return new Problem(504, t.problems.late, t.problems.lookFirst);
     case 422:
       if (fields.length === 0) break;
       return new Problem(422, t.problems.invalid, t.problems.mend, fields);

@@ -85,7 +85,7 @@ export function fakeData(howMany: number, mark = '', nowMs: number = Date.now())
         at: before(2),
         destination: of,
         events: 412,
-        cause: `breaker-open${mark}`,
+        cause: `breaker${mark}`,
         until: later(4),
         seq: common.seq,
       };

@@ -14,16 +14,24 @@ interface Loading<Loaded> {
 export function useLoaded<Loaded>(load: () => Promise<Loaded>): Loading<Loaded> {
   const [got, setGot] = useState<Loading<Loaded> & { readonly by: typeof load }>();
   useEffect(() => {
+    let isWanted = true;
+    const set = (what: Loading<Loaded>): void => {
+      // What was wanted before may come after what is wanted now.
+      if (isWanted) setGot({ ...what, by: load });
+    };
     load().then(
       (loaded) => {
-        setGot({ loaded, problem: undefined, by: load });
+        set({ loaded, problem: undefined });
       },
       // Another version of the console has come since these pages were loaded.
       () => {
         const problem = new Problem(0, t.problems.newerPages, t.problems.reload);
-        setGot({ loaded: undefined, problem, by: load });
+        set({ loaded: undefined, problem });
       },
     );
+    return () => {
+      isWanted = false;
+    };
   }, [load]);
   return got?.by === load ? got : { loaded: undefined, problem: undefined };
 }

@@ -67,8 +67,10 @@ export function AuditPage(): JSX.Element {
   );
 }
 
+const ways = { 'command-line': 'by command', api: 'by the API' } as const;
+
 function whatText({ action, via, outcome, began }: AuditEntry): string {
-  const how = via === undefined ? action : `${action}, by command`;
+  const how = via === undefined ? action : `${action}, ${ways[via]}`;
   const end = outcome ?? (began === undefined ? undefined : 'ended');
   return end === undefined ? how : `${how}: ${end}`;
 }

@@ -44,6 +44,9 @@ export const de: typeof en = {
     waitFor: 'Es wurde nichts geändert. Versuchen Sie es in {time} noch einmal.',
     invalid: 'Einige Eingaben sind so nicht möglich.',
     mend: 'Korrigieren Sie, was markiert ist, und speichern Sie noch einmal.',
+    late: 'Es kam keine rechtzeitige Antwort.',
+    lookFirst:
+      'Vielleicht wurde es trotzdem getan: Laden Sie die Seite neu, bevor Sie es noch einmal versuchen.',
     newerPages: 'Es gibt eine neuere Fassung dieser Seiten.',
     reload: 'Laden Sie die Seite neu.',
   },
@@ -246,6 +249,7 @@ export const de: typeof en = {
     none: 'Noch keine Versuche.',
     noneHint: 'Mit dem ersten Versuch erscheint ein Band.',
     failingSince: 'fehlerhaft seit {time}',
+    uncompressed: 'unkomprimiert, weil er mit 415 geantwortet hat',
     triedAgain: 'neuer Versuch {time}',
     breakers: {
       closed: 'Sicherung geschlossen',

@@ -44,6 +44,8 @@ export const en = {
     waitFor: 'Nothing was changed. Try again in {time}.',
     invalid: 'Some entries cannot be used.',
     mend: 'Mend what is marked, then save again.',
+    late: 'There was no answer in time.',
+    lookFirst: 'It may be done all the same: load the page again before you try once more.',
     newerPages: 'A newer version of these pages has come.',
     reload: 'Load the page again.',
   },
@@ -237,6 +239,7 @@ export const en = {
     none: 'No attempts yet.',
     noneHint: 'A band appears with the first attempt.',
     failingSince: 'failing since {time}',
+    uncompressed: 'uncompressed, because it answered 415',
     triedAgain: 'tried again {time}',
     breakers: { closed: 'Breaker closed', open: 'Breaker open', 'half-open': 'Breaker half open' },
     sendings: {

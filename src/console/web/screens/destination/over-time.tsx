@@ -174,7 +174,7 @@ function UrlBand({
         )}
         {status?.uncompressedSince === undefined ? null : (
           <span class="quiet">
-            uncompressed, because it answered 415 <Time at={status.uncompressedSince} />
+            {t.overTime.uncompressed} <Time at={status.uncompressedSince} />
           </span>
         )}
       </div>
