@@ -19,6 +19,7 @@ import { eventually } from '../harness/eventually.ts';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
 import { exampleDestination } from '../resources/examples.ts';
+import { receivers as shown } from '../../src/console/web/screens/manage/receivers.ts';
 import { blocksOf, codeIn, programOf, rowsOf, sectionOf } from './blocks.ts';
 import { readPage } from './pages.ts';
 
@@ -77,6 +78,11 @@ for (const [heading, sent] of Object.entries(calls)) {
     );
   });
 }
+
+for (const { name, code } of Object.values(shown))
+  test(`the program that a customer's page shows for ${name} is one of docs/receiving.md`, () => {
+    assert.ok(receiving.includes(`\n${code}\`\`\`\n`));
+  });
 
 test('docs/receiving.md shows the body of a deletion, and of a whole call', () => {
   assert.deepEqual(bodiesUnder('delete: forget this user'), [buildDeleteBody(userId, timestamp)]);
