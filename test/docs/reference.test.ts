@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { everyMetric } from '../harness/every-metric.ts';
 import { describeDefaults } from '../../src/settings/read.ts';
+import { badges, badgesPath } from './badges.ts';
 import { readPage, root } from './pages.ts';
 import { referencePages } from './reference/pages.ts';
 import { topology } from './reference/topics.ts';
@@ -13,6 +14,10 @@ for (const [path, text] of pages)
   test(`${path} says what the code says`, () => {
     assert.equal(readPage(path), text, `run "npm run docs:reference", which writes ${path}`);
   });
+
+test('the badges of the first page say what the manifests say', () => {
+  assert.equal(readPage(badgesPath), badges(), 'run "npm run docs:reference"');
+});
 
 test('nobody writes a page of the reference by hand', () => {
   const found = readdirSync(new URL('docs/reference/', root)).map(
