@@ -50,7 +50,6 @@ export const places: readonly (readonly [file: string, before: string, after: st
   ['deploy/overlays/production/kustomization.yaml', '\n    newTag: ', '\n'],
   ['deploy/chart/Chart.yaml', '\nversion: ', '\n'],
   ['deploy/chart/Chart.yaml', '\nappVersion: ', '\n'],
-  ['README.md', 'registry.example.com/postrider:', ''],
   ['docs/production.md', 'registry.example.com/postrider:', ''],
   ['docs/security.md', 'registry.example.com/postrider:', ''],
   ['docker-compose.yml', '/postrider:', ''],

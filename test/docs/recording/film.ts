@@ -16,7 +16,7 @@ export interface Recording {
 export const pictureSize = { width: 960, height: 560 } as const;
 
 const titleHeight = 28;
-const lineHeight = 18;
+const lineHeight = 24;
 const progressMs = 700;
 const lineMs = 500;
 /** Long enough to read the table that the demo ends with. */
@@ -48,7 +48,7 @@ export function film(recording: Recording): string {
   const totalMs = endMs + pictures.length * pictureMs;
   const height = pictureSize.height + titleHeight;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${pictureSize.width} ${height}" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="12.5">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${pictureSize.width} ${height}" font-family="ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace" font-size="13.8">`,
     '<title>The demo, and the console that shows it</title>',
     `<style>${all.map((shown, index) => rule(shown, index, totalMs)).join('')}text{white-space:pre;fill:#d7dae0}.t{fill:#9aa3b2}@media(prefers-reduced-motion:reduce){g{animation:none!important}}</style>`,
     windowOf('postrider', ''),
@@ -83,7 +83,7 @@ function terminalScene({ command, lines }: Recording): Shown[] {
   return shown
     .filter(({ text }) => text !== '')
     .map(({ text, row: of, fromMs, toMs = endMs }) => ({
-      svg: `<text x="20" y="${titleHeight + 24 + of * lineHeight}">${escaped(text)}</text>`,
+      svg: `<text x="20" y="${titleHeight + 34 + of * lineHeight}">${escaped(text)}</text>`,
       fromMs,
       toMs,
       isStill: toMs === endMs,
@@ -97,7 +97,7 @@ function windowOf(title: string, content: string): string {
     ...['#e5655c', '#e0b13f', '#58b368'].map(
       (fill, index) => `<circle cx="${18 + index * 18}" cy="14" r="5" fill="${fill}"/>`,
     ),
-    `<text class="t" x="${width / 2}" y="18" text-anchor="middle">${escaped(title)}</text>`,
+    `<text class="t" font-size="12.5" x="${width / 2}" y="18" text-anchor="middle">${escaped(title)}</text>`,
     content,
   ].join('');
 }

@@ -51,7 +51,9 @@ async function picture(
   title: string,
   link?: string,
 ): Promise<Recording['pictures'][number]> {
-  const page = await of.newPage({ viewport: pictureSize, deviceScaleFactor: 1.25 });
+  // All columns of a page have room, and what is drawn is a little smaller than on a screen.
+  const viewport = { width: pictureSize.width * 1.3, height: pictureSize.height * 1.3 };
+  const page = await of.newPage({ viewport });
   await page.goto(consoleUrl, { waitUntil: 'networkidle' });
   if (link !== undefined) await page.getByRole('link', { name: link, exact: true }).first().click();
   await page.locator('main h1').waitFor();
