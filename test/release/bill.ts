@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 /** The list of what a release consists of: CycloneDX, as npm makes it from the lock file. */
@@ -11,12 +12,16 @@ interface Component {
   readonly 'bom-ref': string;
   readonly name: string;
   readonly version: string;
-  readonly properties?: readonly { readonly name: string; readonly value: string }[];
 }
 
 interface Dependency {
   readonly ref: string;
   readonly dependsOn: readonly string[];
+}
+
+interface Manifest {
+  readonly dependencies: object;
+  readonly optionalDependencies: object;
 }
 
 export interface Bill {
@@ -26,24 +31,33 @@ export interface Bill {
   readonly dependencies: readonly Dependency[];
 }
 
-/** The bill of the whole project, less what only its developers get. */
-export function publishedPart(bill: Bill): Bill {
+/**
+ * The part of the whole project's bill that these packages and all that they need are. npm's own mark of what only
+ * developers get is wrong where both have the same release of a package.
+ */
+export function publishedPart(bill: Bill, names: readonly string[]): Bill {
+  const root = bill.metadata.component['bom-ref'];
+  const needed = new Map(bill.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]));
+  const direct = bill.components
+    .filter(({ name }) => names.includes(name))
+    .map((component) => component['bom-ref'])
+    .filter((ref) => needed.get(root)?.includes(ref));
+  const refs = new Set<string>();
+  const add = (ref: string): void => {
+    if (refs.has(ref)) return;
+    refs.add(ref);
+    needed.get(ref)?.forEach(add);
+  };
+  direct.forEach(add);
   const components = bill.components
-    .filter((component) => !isForDevelopers(component) || inPages.includes(component.name))
-    .map((component) =>
-      isForDevelopers(component) ? { ...component, properties: [] } : component,
-    );
-  const { component } = bill.metadata;
-  const refs = new Set([component, ...components].map((each) => each['bom-ref']));
-  const dependencies = bill.dependencies
-    .filter(({ ref }) => refs.has(ref))
-    .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((each) => refs.has(each)) }));
-  const metadata = { ...bill.metadata, component: { ...component, name: 'postrider' } };
-  return { ...bill, metadata, components, dependencies };
-}
-
-function isForDevelopers({ properties = [] }: Component): boolean {
-  return properties.some(({ name, value }) => name.endsWith(':development') && value === 'true');
+    .filter((component) => refs.has(component['bom-ref']))
+    .map((component) => ({ ...component, properties: [] }));
+  const dependencies = [
+    { ref: root, dependsOn: direct },
+    ...bill.dependencies.filter(({ ref }) => refs.has(ref)),
+  ];
+  const component = { ...bill.metadata.component, name: 'postrider' };
+  return { ...bill, metadata: { ...bill.metadata, component }, components, dependencies };
 }
 
 /** Writes the bill into the file `to`; `root` is the project's folder. */
@@ -53,6 +67,8 @@ export async function writeBill(root: string, to: string): Promise<void> {
     cwd: root,
     maxBuffer: 64 * 1_048_576,
   });
-  const bill = publishedPart(JSON.parse(stdout) as Bill);
+  const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
+  const installed = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
+  const bill = publishedPart(JSON.parse(stdout) as Bill, [...installed, ...inPages]);
   await writeFile(to, `${JSON.stringify(bill, null, 2)}\n`);
 }
