@@ -23,11 +23,7 @@ const { url } = await startApi({
   clock: systemClock,
   metrics: createMetrics(),
   producer: await createProducer(kafka, { log: silentLogger }),
-<<<<<<< Updated upstream
   access: { host: undefined, tokensFile: undefined, oidc: undefined, rateLimit: 100_000 },
-=======
-  access: { host: undefined, tokensFile: undefined, oidc: undefined, rateLimit: 1_000_000 },
->>>>>>> Stashed changes
   trustedProxies: [],
   port: 0,
   bounds: exampleBounds,
