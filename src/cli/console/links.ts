@@ -28,7 +28,6 @@ import {
   type CustomersLink,
   type CustomersLinks,
 } from '../../resources/customers/links.ts';
-import { linkPath } from '../../resources/customers/link-terms.ts';
 import { requireTopics } from '../../resources/require-topics.ts';
 import { audited, userOf, writeAudit } from '../audit.ts';
 import { withProducer } from '../connect/with-producer.ts';
