@@ -88,20 +88,26 @@ export class RealEngine {
 
   /** Creates the destination, or changes it. */
   apply(id: string, ...webhooks: readonly Webhook[]): void {
+    this.configure({ id, webhooks });
+  }
+
+  /** As `apply`, for a destination with other fields. */
+  configure({ id, ...changes }: Pick<Destination, 'id'> & Partial<Destination>): void {
     this.#destinations.set(id, {
       kind: 'Destination',
       id,
       name: id,
       sources: ['shop'],
       enabled: true,
-      webhooks,
+      webhooks: [],
       payload: 'standard',
       topic: 'shared',
+      ...changes,
     });
     this.engine.destinationChanged(id);
   }
 
-  publish(destinationId: string): void {
+  publish(destinationId: string, body: string = '{"type":"track"}'): void {
     const messageId = `m${++this.#sequence}`;
     const envelope = encodeEnvelope({
       destinationId,
@@ -122,7 +128,7 @@ export class RealEngine {
       offset: this.#sequence,
       timestampMs: Date.now(),
       key: Buffer.from(deliveryKey(destinationId, messageId)),
-      value: Buffer.from('{"type":"track"}'),
+      value: Buffer.from(body),
       headers: { [envelopeHeader]: Buffer.from(envelope) },
     };
     this.engine.take(this.#claim, [new TakenRecord(record, end, 0)]);
