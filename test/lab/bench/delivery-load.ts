@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { deliveryKey, encodeEnvelope, envelopeHeader } from '../../../src/event/envelope.ts';
 import { createTopology } from '../../../src/topology.ts';
 import type { Topology, TopologyOptions } from '../../../src/topology.ts';
-import type { Destination } from '../../../src/resources/resource.ts';
+import type { BatchRules, Destination } from '../../../src/resources/resource.ts';
 
 /** What the measured processes agree on. */
 export interface DeliveryLoad {
@@ -16,6 +16,10 @@ export interface DeliveryLoad {
   /** The first ones are not measured. */
   readonly warmUp: number;
   readonly inFlight: number;
+  /** Undefined: each event goes out alone. */
+  readonly batch?: BatchRules;
+  /** Over TLS, to a server whose authority `NODE_EXTRA_CA_CERTS` names. */
+  readonly overTls?: true;
 }
 
 export const sharedSecret = 'bench';
@@ -50,10 +54,14 @@ export function loadDestinations(load: DeliveryLoad): Destination[] {
     enabled: true,
     sharedSecret,
     webhooks: [
-      { url: `http://127.0.0.1:${load.receiverPort}/${destinationId(index)}`, headers: {} },
+      {
+        url: `http${load.overTls === true ? 's' : ''}://127.0.0.1:${load.receiverPort}/${destinationId(index)}`,
+        headers: {},
+      },
     ],
     payload: 'standard',
     topic: 'shared',
+    ...(load.batch === undefined ? {} : { batch: load.batch }),
   }));
 }
 

@@ -46,6 +46,7 @@ type RunScript = (
   script: string,
   group: string,
   execArgv?: readonly string[],
+  changes?: Partial<DeliveryLoad>,
 ) => Promise<Measurement>;
 
 /** With a receiver, and the events in the delivery topic, which every run's group reads from its beginning. */
@@ -62,10 +63,10 @@ export async function withDeliveryLoad<T>(
     const common = { brokers, prefix, events, warmUp, receiverPort };
     const load = { ...common, destinations: 10, inFlight: 256 };
     await writeEvents(load);
-    return await use((script, group, execArgv) =>
+    return await use((script, group, execArgv, changes) =>
       runMeasured(
         new URL(script, import.meta.url),
-        { ...load, group } satisfies DeliveryLoad,
+        { ...load, group, ...changes } satisfies DeliveryLoad,
         execArgv,
       ),
     );
@@ -74,7 +75,10 @@ export async function withDeliveryLoad<T>(
   }
 }
 
-async function writeEvents(load: Omit<DeliveryLoad, 'group'>): Promise<void> {
+export async function writeEvents(
+  load: Omit<DeliveryLoad, 'group'>,
+  propertiesOf?: (n: number) => object,
+): Promise<void> {
   const topology = loadTopology(load.prefix);
   await ensureTopics(
     createKafka({ brokers: load.brokers, clientId: 'bench' }, silentLogger),
@@ -88,7 +92,7 @@ async function writeEvents(load: Omit<DeliveryLoad, 'group'>): Promise<void> {
       Array.from({ length: Math.min(chunk, load.events - from) }, (_, offset) => {
         const index = from + offset;
         const id = destinationId(index % load.destinations);
-        return eventRecord(topology.topics.delivery, id, index);
+        return eventRecord(topology.topics.delivery, id, index, propertiesOf?.(index));
       }),
     );
   }

@@ -5,6 +5,7 @@ import { tableText } from '../../harness/markdown-table.ts';
 import { benchApi } from './api.ts';
 import { benchAttempts } from './attempts.ts';
 import { benchAudience } from './audience.ts';
+import { benchBatch } from './batch.ts';
 import { benchClient } from './client.ts';
 import { benchConsole } from './console.ts';
 import { benchCrash } from './crash.ts';
@@ -39,6 +40,7 @@ import { givenVariables } from './variables.ts';
  */
 const benches: Readonly<Record<BenchName, Bench>> = {
   delivery: benchDelivery,
+  batch: benchBatch,
   tls: benchTls,
   attempts: benchAttempts,
   explain: benchExplain,

@@ -6,6 +6,7 @@ import type { BenchResult } from './measure.ts';
 /** In the order of docs/performance.md. */
 export const benchNames = [
   'delivery',
+  'batch',
   'tls',
   'router',
   'gateway',

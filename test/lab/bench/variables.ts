@@ -2,7 +2,13 @@ import { days } from './ordinary-days/days.ts';
 import { cells } from './peers/cells.ts';
 
 /** What makes a benchmark longer or shorter than usual: set in the environment, and recorded with its figures. */
-const defaults = { BENCH_ATTEMPTS: 10_000_000, PEERS_ROUNDS: 3, PEERS_EVENTS: 20_000 };
+const defaults = {
+  BENCH_ATTEMPTS: 10_000_000,
+  BATCH_ROUNDS: 3,
+  BATCH_EVENTS: 400_000,
+  PEERS_ROUNDS: 3,
+  PEERS_EVENTS: 20_000,
+};
 const names = Object.keys(defaults) as (keyof typeof defaults)[];
 
 /** Ends the process if it is wrong. */
