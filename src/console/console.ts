@@ -111,6 +111,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   warnOfProxies(deps, log);
   const shared = { kafka, topology, log, clock };
   const live = await followLiveState(shared);
+  metrics.watchCustomers(() => live.customers);
   const sourceOf = (writeKey: string): string | undefined => live.sourceOf(writeKey);
   const opening = startIndex({ ...shared, dir: dataDir, bounds, metrics, sourceOf });
   const index = await opening.catch(async (error: unknown) => {

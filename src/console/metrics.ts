@@ -31,6 +31,7 @@ export class ConsoleMetrics {
   readonly #asked = new Map<ApiOutcome, number>();
   #remade = 0;
   #figures: () => IndexFigures = () => ({ isCaughtUp: false, bytes: 0 });
+  #customers: () => number = () => 0;
 
   constructor(registry: MetricsRegistry) {
     exposeTally(
@@ -59,6 +60,9 @@ export class ConsoleMetrics {
       'Size of the index on disk.',
       () => this.#figures().bytes,
     );
+    exposeGauge(registry, 'postrider_console_customers', 'Customers that have destinations.', () =>
+      this.#customers(),
+    );
     exposeTally(
       registry,
       'postrider_console_requests_total',
@@ -85,6 +89,10 @@ export class ConsoleMetrics {
 
   watch(figures: () => IndexFigures): void {
     this.#figures = figures;
+  }
+
+  watchCustomers(customers: () => number): void {
+    this.#customers = customers;
   }
 
   indexed(kind: IndexedKind, count: number): void {

@@ -65,6 +65,7 @@ export class UpgradeScene {
       ...destinations.map((id) =>
         exampleDestination({
           id,
+          customer: 'acme',
           sources: ['shop'],
           webhooks: [{ url: `${receiver.url}/${id}`, headers: {} }],
           idempotencyHeader: 'Message-Id',

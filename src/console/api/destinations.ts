@@ -111,10 +111,6 @@ function isByOtherUrl(view: JudgedView): boolean {
   return view.state === 'failing' && hasWellUrl(view);
 }
 
-export function nameOf({ resources }: Pick<LiveState, 'resources'>, id: string): string {
-  return resources.get(`Destination/${id}`)?.name ?? id;
-}
-
 /** The destination as it is configured; undefined: it is not, or cannot be read. */
 export function configuredOf(
   { resources }: Pick<LiveState, 'resources'>,
@@ -124,7 +120,7 @@ export function configuredOf(
   return resource?.kind === 'Destination' ? resource : undefined;
 }
 
-/** How many customers these are of. */
+/** The number of customers that have them. */
 export function countCustomers(
   live: Pick<LiveState, 'resources'>,
   views: readonly JudgedView[],

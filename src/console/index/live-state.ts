@@ -36,6 +36,8 @@ export interface LiveState {
   identityOf(destinationId: string): Identity | undefined;
   /** The ids of the destinations that a customer has now. */
   destinationsOf(customer: string): ReadonlySet<string>;
+  /** The number of customers that have destinations. */
+  readonly customers: number;
   /** The links that show a customer all of their destinations. */
   readonly customersLinks: Pick<CustomersLinks, 'get' | 'byToken'>;
   readonly audiences: ReadonlyMap<string, AudienceRecord>;
@@ -113,6 +115,9 @@ export async function followLiveState(options: LiveStateOptions): Promise<LiveSt
     get customersLinks() {
       return links.current;
     },
+    get customers() {
+      return config.current.customers;
+    },
     get audiences() {
       return audiences.current;
     },
@@ -169,6 +174,10 @@ class MaskedResources {
     const ids = customer === undefined ? undefined : this.#customers.get(customer);
     ids?.delete(id);
     if (customer !== undefined && ids?.size === 0) this.#customers.delete(customer);
+  }
+
+  get customers(): number {
+    return this.#customers.size;
   }
 
   destinationsOf(customer: string): ReadonlySet<string> {
