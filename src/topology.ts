@@ -390,8 +390,6 @@ export function createTopology(options: TopologyOptions): Topology {
         topics.pauses,
         topics.paused,
         topics.attempts,
-        topics.destinationStatus,
-        topics.audienceSyncs,
         topics.audit,
         topics.links,
       ],

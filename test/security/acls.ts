@@ -29,10 +29,10 @@ const notShown: readonly RegExp[] = [
   // A dedicated topic is removed ten minutes after its destination, when it is empty.
   /^postrider-delivery Delete topic postrider\.delivery\.\*$/,
   // Letters of destinations with a topic of their own.
-  /^postrider-(operator|console) Write topic postrider\.delivery\.\*$/,
+  /^postrider-(operator|console|api) Write topic postrider\.delivery\.\*$/,
   /^postrider-operator Describe group postrider\.delivery\.\*$/,
   // Events that fail again for a while.
-  /^postrider-(operator|console) Read topic postrider\.retry\.\*$/,
+  /^postrider-(operator|console|api) Read topic postrider\.retry\.\*$/,
   // What waits for a resource that is deleted, where anything does.
   /^postrider-operator Read topic postrider\.(ingest|ingest\.audience|delivery)$/,
 ];
@@ -215,6 +215,39 @@ async function useConsole(url: string): Promise<void> {
     });
 }
 
+/** What an application has it do. */
+async function useApi(url: string): Promise<void> {
+  const ask = async (method: string, path: string, sent?: object): Promise<{ id?: string }> => {
+    const answer = await fetch(`${url}/v1${path}`, {
+      method,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(sent ?? {}),
+    });
+    assert.ok(answer.ok, `${path}: ${await answer.clone().text()}`);
+    return answer.status === 204 ? {} : ((await answer.json()) as { id?: string });
+  };
+  const done = async ({ id = '' }: { id?: string }): Promise<void> => {
+    await eventually(async () => {
+      const answer = await fetch(`${url}/v1/runs/${id}`);
+      const { state, detail } = (await answer.json()) as { state: string; detail?: string };
+      assert.equal(state, 'done', detail);
+    });
+  };
+  const webhooks = [{ url: `${receiver.url}/made` }];
+  const made = { name: 'Made', sources: ['shop-blog'], webhooks, topic: 'dedicated' };
+  await ask('PUT', '/destinations/made', made);
+  await ask('POST', '/destinations/made/test');
+  await ask('POST', '/destinations/made/pause');
+  await done(await ask('POST', '/destinations/made/resume'));
+  await ask('DELETE', '/destinations/made');
+  await eventually(() => ask('POST', '/destinations/resting/retry'));
+  await done(await ask('POST', '/destinations/refusing/redrive'));
+  const { id = '' } = await ask('POST', '/customers/acme/links', { manage: true });
+  await eventually(() => ask('POST', `/links/${id}/revoke`));
+  await ask('POST', '/users/nobody/suppress');
+  await done(await ask('POST', '/users/nobody/delete'));
+}
+
 /**
  * Calls of producers and of a sync, from the shared topic and from a dedicated one, and what failed.
  * @param explained those that need no other look
@@ -250,6 +283,7 @@ test('each role and each command does its whole work with the rights of its user
     postrider.start('router', { ...as('router'), SECRET_KEY: '' }),
     postrider.start('delivery', as('delivery')),
     postrider.start('console', { ...as('console'), CONSOLE_DATA_DIR: indexDir }),
+    postrider.start('api', as('api')),
   ]);
   t.after(() => Promise.all(roles.map((role) => role.kill('SIGKILL'))));
   for (const body of ['{"userId":"u1","event":"E"}', '{"event":"of nobody"}']) {
@@ -313,6 +347,7 @@ test('each role and each command does its whole work with the rights of its user
   await eventually(() => {
     assert.equal(arrived.get('/taking'), 6);
   });
+  await useApi(roles[4].apiUrl);
   // After Strimzi, which gives its own topics more.
   const { stdout: grown } = await run('operator', [
     ...['topics', 'add-partitions', 'postrider.delivery.heavy', '--partitions', '20', '--yes'],
