@@ -79,7 +79,7 @@ export async function startPipeline(given: Context, options: PipelineOptions): P
     const { resources } = options;
     const applied = resources === undefined ? [] : await applyFiles(context, resources);
     const { startRoles } = await import('./start-roles.ts');
-    const names = ['gateway', 'router', 'delivery', 'console', 'api'] as const;
+    const names = ['gateway', 'router', 'delivery', 'api', 'console'] as const;
     const roles = await startRoles(context, names, describeChosenSettings);
     await untilReady(context, roles);
     const stop = async (): Promise<void> => {

@@ -94,7 +94,7 @@ export async function startRoles(
     gateway: async () => (gateway = await startGatewayRole(context, parts)),
     router: () => startRouterRole(context, parts),
     delivery: () => startDeliveryRole(context, parts),
-    console: async () => (shownBy = await startConsoleRole(context, parts)),
+    console: async () => (shownBy = await startConsoleRole(context, parts, api?.url)),
     api: async () => (api = await startApiRole(context, parts)),
   };
   for (const name of names) roles.push(await starters[name]());

@@ -91,7 +91,12 @@ export async function startDeliveryRole({ settings }: Context, parts: SharedPart
   };
 }
 
-export async function startConsoleRole(context: Context, parts: SharedParts): Promise<Console> {
+/** @param ownApi the URL of the API that this process started before, as `dev` does */
+export async function startConsoleRole(
+  context: Context,
+  parts: SharedParts,
+  ownApi?: string,
+): Promise<Console> {
   const { startConsole } = await import('../../console/console.ts');
   const { consoleAccess, consoleBrand } = await import('../console/access.ts');
   const { testFromConsole } = await import('../console/send-test.ts');
@@ -104,7 +109,7 @@ export async function startConsoleRole(context: Context, parts: SharedParts): Pr
     dataDir: settings.consoleDataDir ?? usualConsoleDir,
     access: consoleAccess(settings),
     brand: consoleBrand(settings),
-    apiUrl: settings.consoleApiUrl,
+    apiUrl: settings.consoleApiUrl ?? ownApi,
     eventsFile: settings.consoleEventsFile,
     trustedProxies: settings.consoleTrustedProxies,
     explain: await consoleExplain(context, parts.common.topology),
