@@ -54,7 +54,7 @@ export interface RetryRules {
   readonly timeout?: string;
 }
 
-/** How many events go out in one request. A batch is a JSON array of the bodies that its events have alone. */
+/** The bounds of a batch: one request whose body is a JSON array of the bodies that its events have alone. */
 export interface BatchRules {
   /** From 1 to 1,000. */
   readonly events: number;

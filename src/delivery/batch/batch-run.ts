@@ -9,7 +9,7 @@ interface Part {
   isRefused: boolean;
 }
 
-/** What goes out in one request, and the run that it is of. */
+/** The events that go out in one request, and the run that they are of. */
 export interface PartOfRun {
   readonly run: BatchRun;
   readonly jobs: readonly Job[];

@@ -15,7 +15,7 @@ export interface EndpointsOptions extends EndpointOptions {
   readonly events: DeliveryEvents;
 }
 
-/** What goes out to the URLs: a job or a batch. */
+/** A job or a batch, which goes out to the URLs. */
 interface Outgoing extends Sending {
   readonly destinationId: string;
   readonly urlValues: UrlValues;

@@ -149,7 +149,7 @@ export class LaneBatches {
     this.#timer?.cancel();
   }
 
-  /** What waits are others than those that came since the last look. */
+  /** Others wait than those that came since the last look. */
   #lookAgain(): void {
     this.#missing = { events: 0, bytes: 0 };
   }

@@ -88,7 +88,7 @@ export class Settlement {
   }
 
   /**
-   * What the end of a request tells of the lane.
+   * The lane learns from the end of a request.
    * @param events that it has dealt with
    */
   learn(request: Pick<Job, 'startedMs' | 'endpoints'>, outcome: Outcome, events: number): void {

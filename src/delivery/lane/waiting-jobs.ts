@@ -146,7 +146,7 @@ export class WaitingJobs {
     this.#queued += run.size;
   }
 
-  /** What waits of runs goes out alone, or in other batches. */
+  /** The events of runs that wait go out alone, or in other batches. */
   dissolve(): void {
     if (this.#runs !== undefined) for (const job of this.takeAll()) this.add(job);
   }
