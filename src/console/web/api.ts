@@ -164,7 +164,7 @@ function staffsProblem(status: number, sentence: string | undefined, isAction: b
   }
 }
 
-/** Of a body that is no problem by RFC 9457, nothing. */
+/** The sentence and the fields of a problem by RFC 9457; any other body says nothing. */
 async function saidBy(response: Response): Promise<Said> {
   let json: Readonly<Record<string, unknown>>;
   try {

@@ -1,18 +1,13 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Session } from '../api/answers/deployment.ts';
+import { Brand, isFramed, type Screens } from './parts/frame.tsx';
 import { useLoaded } from './parts/lazily.tsx';
 import { ProblemNote, Shown } from './parts/notes.tsx';
-import { hasComeBack, linkId, urlOf, usePlace, type Place } from './navigation.ts';
+import { hasComeBack, linkId, usePlace } from './navigation.ts';
 import { usePolled } from './polled.ts';
-import { brand, logoUrl, SessionContext } from './session.ts';
+import { SessionContext } from './session.ts';
 import { t, useLanguage } from './texts/texts.ts';
-
-/** The screens of staff, or those of customers, with what their bar holds. Either comes without the other. */
-export interface Screens {
-  readonly Bar: (given: { readonly session: Session; readonly place: Place }) => JSX.Element;
-  readonly Screen: (given: { readonly session: Session; readonly place: Place }) => JSX.Element;
-}
 
 const kinds = {
   staff: async (): Promise<Screens> => (await import('./staff.tsx')).staffScreens,
@@ -68,31 +63,10 @@ function Pages(): JSX.Element {
   );
 }
 
-/** These pages are a part of a page of the vendor, which has its own frame around them. */
-const isFramed: boolean = window.parent !== window;
-
 /** Until the session is known, as the address says, so that nothing is waited for. */
 function kindOf(session: Session | undefined): Kind {
   if (session === undefined) return linkId === undefined ? 'staff' : 'customer';
   return session.role === 'customer' ? 'customer' : 'staff';
-}
-
-/** The vendor's name, with their logo, or with our mark for staff. */
-export function Brand(): JSX.Element {
-  return (
-    <a class="brand" href={urlOf.home}>
-      {logoUrl === undefined ? (
-        <span class="brand-mark" aria-hidden="true">
-          <svg viewBox="0 0 32 32" width="22" height="22">
-            <path d="M7 10h9M5 16h9M7 22h9M18 8l8 8-8 8" />
-          </svg>
-        </span>
-      ) : (
-        <img class="brand-logo" src={logoUrl} alt="" />
-      )}
-      <bdi>{brand}</bdi>
-    </a>
-  );
 }
 
 /** After a link, as where a browser loads the page. */

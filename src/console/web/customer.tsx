@@ -1,9 +1,9 @@
 import type { JSX } from 'preact';
 import type { Session } from '../api/answers/deployment.ts';
 import { printable } from '../../printable.ts';
-import { Brand, type Screens } from './app.tsx';
 import { fullTime } from './format.ts';
 import { decoded, linkId, urlOf, type Place } from './navigation.ts';
+import { Brand, type Screens } from './parts/frame.tsx';
 import { Lazily } from './parts/lazily.tsx';
 import { DestinationPage } from './screens/destination/page.tsx';
 import { EndpointsPage } from './screens/customer/endpoints.tsx';

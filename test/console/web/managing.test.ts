@@ -11,6 +11,10 @@ import { busy, visiting } from './visiting.ts';
 const own = ownOf(busy);
 const [managed = '', fromFiles = ''] = own;
 const pathOf = (id: string): string => `${linkPath}/destinations/${encodeURIComponent(id)}`;
+/** Of a link that only reads. */
+const reader = Object.fromEntries(
+  Object.entries(manager).filter(([name]) => name !== 'manage'),
+) as typeof manager;
 const theirs = { session: manager, own, brand: vendor };
 
 visiting(
@@ -225,7 +229,6 @@ visiting(
     await page.getByText('It is set up by the sender, who can change it.').waitFor();
     const buttons = await page.locator('.page-actions button').allInnerTexts();
     assert.deepEqual(buttons, ['Send a test…', 'Resume…', 'Send again…']);
-    const { manage: _, ...reader } = manager;
     fake.state = { ...fake.state, session: reader };
     await open(linkPath);
     await page.getByText('read only').waitFor();

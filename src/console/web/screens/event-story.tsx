@@ -25,7 +25,7 @@ const looks: Readonly<Record<StoryState, { tone: Tone; shape: Shape }>> = {
   unwanted: { tone: 'idle', shape: 'off' },
 };
 
-/** What only staff sees of an event, and does with it. */
+/** The parts of a story that only staff has. */
 export interface StaffParts {
   readonly received?: ((story: Story) => JSX.Element) | undefined;
   readonly sendAgain?: ((destination: string, of: Story) => JSX.Element) | undefined;

@@ -28,7 +28,7 @@ export function DestinationPage({
   readonly id: string;
   /** The list that it is in; undefined: this destination is all that there is to see. */
   readonly list: { readonly href: string; readonly title: string } | undefined;
-  /** What this person may do with it. */
+  /** The buttons for everything that this person may do with it. */
   readonly actions?: (destination: DestinationDetail, reload: () => void) => ComponentChildren;
 }): JSX.Element {
   const path = `/destinations/${encoded(id)}`;

@@ -18,7 +18,7 @@ const stillMs = 3_600_000;
 
 interface Counted {
   readonly found: number;
-  /** What was counted is what is sent. */
+  /** The choice that was counted, which is the one that is sent. */
   readonly chosen: Fields;
 }
 
@@ -113,7 +113,7 @@ export function AgainDialog({
   );
 }
 
-/** What becomes a dead letter after the count is not sent again by it. */
+/** The time that was chosen, up to now: an event that is given up after the count is not sent again. */
 function chosenBy(span: Span, nowMs: number): Fields {
   const until = new Date(nowMs).toISOString();
   if (span === 'all') return { until };

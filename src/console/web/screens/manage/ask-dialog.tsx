@@ -21,7 +21,7 @@ export function AskDialog<Answer>({
   readonly isDangerous?: boolean;
   /** @throws Problem */
   readonly act: () => Promise<Answer>;
-  /** What is shown afterwards. */
+  /** The content of the dialog afterwards. */
   readonly done: (answer: Answer) => ComponentChildren;
   readonly onClose: () => void;
 }): JSX.Element {

@@ -19,7 +19,7 @@ import type { Managed } from './entries.ts';
 import { makeSecret, managedPath, remove } from './managed.ts';
 import { SecretShown } from './secret-shown.tsx';
 
-/** What is done by the API alone. */
+/** The actions that the API alone can do. */
 type Changing = 'change' | 'secret' | 'remove';
 type Operating = 'test' | 'pause' | 'resume' | 'again';
 type Action = Changing | Operating;

@@ -7,11 +7,11 @@ import { entryAt, type Entries, type EntryFault, type EntryField } from './entri
 import { EventChoice } from './event-choice.tsx';
 import { TextField } from './fields.tsx';
 
-/** What is to be said beside the entries. */
+/** The notes beside the entries. */
 export interface EntryNotes {
-  /** What these pages see by themselves, by URL or field. */
+  /** The problems that these pages see by themselves. */
   readonly faults: readonly { readonly at: EntryField; readonly fault: EntryFault }[];
-  /** What the API says. */
+  /** The API's own problems. */
   readonly refused: readonly FieldProblem[];
   /** The entries that somebody else has changed meanwhile, as they are now. */
   readonly theirs: Partial<Entries>;
@@ -25,7 +25,7 @@ interface Given {
   readonly onChange: (entries: Entries) => void;
 }
 
-/** Where events go, and what the endpoint is called. */
+/** The URL that events go to, a name, and a URL for notices. */
 export function PlaceFields({ entries, notes, onChange }: Given): JSX.Element {
   const words = t.form;
   const { urls, name, notify } = entries;
@@ -125,7 +125,7 @@ function inWords(
   }
 }
 
-/** What the API says of fields that are not entered here, in its words. */
+/** The API's sentences about fields that are not entered here. */
 export function OtherProblems({ refused }: Pick<EntryNotes, 'refused'>): JSX.Element | null {
   const others = refused.filter(({ pointer }) => entryAt(pointer) === undefined);
   if (others.length === 0) return null;

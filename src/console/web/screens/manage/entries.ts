@@ -22,13 +22,13 @@ export interface ManagedWebhook {
 /** The fields of a destination that are written; null removes one. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** What somebody enters of an endpoint. */
+/** The entries that make an endpoint. */
 export interface Entries {
   readonly name: string;
   readonly urls: readonly string[];
   readonly notify: string;
   readonly types: readonly CallType[];
-  /** Of track calls; undefined: whatever their name is. */
+  /** The names of track calls; undefined: any. */
   readonly names: readonly string[] | undefined;
 }
 
@@ -137,7 +137,7 @@ export function entryAt(pointer: string): { field: EntryField; index: number } |
   }
 }
 
-/** What these pages see by themselves; the API looks at everything once more. */
+/** The problems that these pages see by themselves; the API looks at everything once more. */
 export type EntryFault = 'url-missing' | 'url-wrong' | 'types-missing' | 'names-missing';
 
 export function urlFault(url: string): EntryFault | undefined {

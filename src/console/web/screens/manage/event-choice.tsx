@@ -13,7 +13,7 @@ type Wanted = Pick<Entries, 'types' | 'names'>;
 
 const namesMs = 60_000;
 
-/** Which kinds of events an endpoint gets, and of those that have a name, which names. */
+/** The choice of an endpoint's kinds of events, and of the names of those that have one. */
 export function EventChoice({
   wanted,
   typesProblem,

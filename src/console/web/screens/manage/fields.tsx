@@ -53,7 +53,7 @@ export function TextField({
   );
 }
 
-/** What is wrong with the field above. */
+/** The problem of the field above. */
 export function FieldNote({
   id,
   children,

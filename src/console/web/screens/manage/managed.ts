@@ -54,7 +54,7 @@ export function sendAgain(id: string, csrf: string, chosen: Fields): Promise<Red
   return post<Redrive>(`${managedPath(id)}/redrive`, csrf, chosen);
 }
 
-/** Where the progress of such a run is. */
+/** The place of such a run's progress. */
 export function runPath(id: string): string {
   return `/manage/runs/${encoded(id)}`;
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { callTypes } from '../../../../../src/event/call.ts';
-import { mistakeOf } from '../../../../../src/console/web/screens/manage/mistakes.ts';
 import {
   changedBy,
   entriesOf,
@@ -98,25 +97,3 @@ test('a new id tells the host, and is one that the API takes', () => {
   ])
     assert.match(newId(url), /^[a-z0-9][a-z0-9-]{0,46}$/);
 });
-
-for (const [mistake, answer] of [
-  ['signature', { status: 401 }],
-  ['signature', { status: 403 }],
-  ['path', { status: 404 }],
-  ['moved', { status: 308 }],
-  ['body', { status: 418 }],
-  ['busy', { status: 429 }],
-  ['crashed', { status: 502 }],
-  ['timeout', { detail: 'no complete answer in time' }],
-  ['timeout', { detail: 'no connection in time' }],
-  ['tls', { detail: 'CERT_HAS_EXPIRED: certificate has expired' }],
-  ['tls', { detail: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE: the intermediate one is missing' }],
-  ['unreachable', { detail: 'ECONNREFUSED: connect ECONNREFUSED 192.0.2.1:443' }],
-  ['unreachable', { detail: 'ENOTFOUND: getaddrinfo ENOTFOUND nobody.example' }],
-  ['inner', { detail: '10.1.2.3: not a public address; DELIVERY_ALLOW_NETWORKS can allow it' }],
-  ['other', { detail: 'something new' }],
-] as const)
-  test(`a test that ends with ${JSON.stringify(answer)} is the mistake ${mistake}`, () => {
-    assert.equal(mistakeOf({ outcome: 'failed', ...answer }), mistake);
-    assert.equal(mistakeOf({ outcome: 'delivered', ...answer }), undefined);
-  });
