@@ -204,8 +204,6 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
       t.config,
       t.audit,
       t.links,
-      t.delivery,
-      dedicated,
       t.deadLetter,
       t.redrives,
       t.attempts,

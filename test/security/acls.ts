@@ -30,7 +30,7 @@ const notShown: readonly RegExp[] = [
   /^postrider-delivery Delete topic postrider\.delivery\.\*$/,
   // Letters of destinations with a topic of their own.
   /^postrider-(operator|console|api) Write topic postrider\.delivery\.\*$/,
-  /^postrider-operator Describe group postrider\.delivery\.\*$/,
+  /^postrider-(operator|api) Describe group postrider\.delivery\.\*$/,
   // Events that fail again for a while.
   /^postrider-(operator|console|api) Read topic postrider\.retry\.\*$/,
   // What waits for a resource that is deleted, where anything does.
@@ -324,6 +324,10 @@ test('each role and each command does its whole work with the rights of its user
     const { stdout } = await run('operator', ['rejected', 'list', '-o', 'json']);
     assert.equal(stdout.match(/"reason": "no-user"/g)?.length, 2, stdout);
   });
+  const linked = await postrider.run(['console-link', '--customer', 'acme', '--manage'], {
+    env: { ...as('operator'), CONSOLE_URL: 'https://console.shop.example' },
+  });
+  assert.equal(linked.code, 0, linked.stderr);
   await run('operator', ['console-link', '--list']);
   await run('operator', ['delete-user', 'u3', '--yes']);
   await run('operator', ['suppress-user', 'nobody']);
