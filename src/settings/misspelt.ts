@@ -10,7 +10,7 @@ const names = Object.values(settingsTable).flatMap(({ name, secret: isSecret }) 
 export const settingNames: ReadonlySet<string> = new Set(names);
 
 /** Words that variables of any program begin with. */
-const everybodys = new Set(['LOG', 'MAX', 'SECRET']);
+const everybodys = new Set(['API', 'LOG', 'MAX', 'SECRET']);
 /** The first words of our names; a second word decides if the first is everybody's. */
 const beginnings: ReadonlySet<string> = new Set(['POSTRIDER', ...names.map(beginningOf)]);
 
@@ -57,11 +57,11 @@ function beginningOf(name: string): string {
 }
 
 /**
- * Says whether another program has set the variable: Kubernetes for a service, or somebody for the
- * scripts of Kafka itself.
+ * Says whether another program has set the variable: Kubernetes for a service, a platform for whatever
+ * runs on it, or somebody for the scripts of Kafka itself.
  */
 function isOthers(name: string, value: string | undefined): boolean {
-  return isServiceLink(name, value) || /^KAFKA_(?:HOME|(?:\w+_)?OPTS)$/.test(name);
+  return isServiceLink(name, value) || /^(?:APP_PORT|KAFKA_(?:HOME|(?:\w+_)?OPTS))$/.test(name);
 }
 
 /**

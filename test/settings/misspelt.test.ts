@@ -46,7 +46,16 @@ test('one that only begins like settings is told too', () => {
 test('settings themselves, their files, and what others need are not', () => {
   const settings = Object.values(settingsTable).map(({ name }) => [name, 'x']);
   const others = [
-    ...['APP_PORT', 'HOME', 'HOSTNAME', 'LOG_FILE', 'MAX_WORKERS', 'NODE_OPTIONS', 'SECRET_TOKEN'],
+    ...[
+      'API_KEY',
+      'APP_PORT',
+      'HOME',
+      'HOSTNAME',
+      'LOG_FILE',
+      'MAX_WORKERS',
+      'NODE_OPTIONS',
+      'SECRET_TOKEN',
+    ],
     ...['KAFKA_HEAP_OPTS', 'KAFKA_OPTS', 'KAFKA_HOME'],
   ];
   const env = Object.fromEntries([...settings, ...others.map((name) => [name, 'x'])]) as object;

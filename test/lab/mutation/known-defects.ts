@@ -119,13 +119,13 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'limit-moves-early': {
     says: 'A rate limit that went to another worker was exceeded by one event.',
     file: 'src/delivery/lane/rate-limit.ts',
-    find: 'this.#nextMs = sinceMs + burstMs + this.#intervalMs;',
+    find: 'this.#nextMs = sinceMs + burstMs + atOnce * this.#intervalMs;',
     replace: 'this.#nextMs = sinceMs + burstMs;',
   },
   'held-lane-sends-another': {
     says: 'An endpoint that had asked for peace got an event in the place of one that was dropped.',
     file: 'src/delivery/lane/lane.ts',
-    find: 'job = this.#wantsSlot() ? this.waiting.next(turn) : undefined;',
+    find: 'job = this.wantsSlot ? this.waiting.next(turn) : undefined;',
     replace: 'job = this.waiting.next(turn);',
   },
   'refusal-waits': {
