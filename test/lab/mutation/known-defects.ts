@@ -149,8 +149,8 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'cut-off-user-stays': {
     says: 'An event whose partition went while nobody could be reached stayed the first of its user, behind which all later ones waited for ever.',
     file: 'src/delivery/lane/settlement.ts',
-    find: "    waiting.release(job);\n    if (over === 'stopped') job.record.release();",
-    replace: "    if (over === 'stopped') job.record.release();",
+    find: '    if (this.leaves(job)) {\n      waiting.release(job);\n      return;',
+    replace: '    if (this.leaves(job)) {\n      return;',
   },
   'dead-are-evidence': {
     says: 'Customers who had been dead for long made a worker believe that its own network was down, and it stopped sending to healthy ones.',
@@ -192,8 +192,8 @@ export const knownDefects: Readonly<Record<string, KnownDefect>> = {
   'bundles-behind-fresh': {
     says: 'Bundles stayed packed while enough fresh events of their destination waited, which was for ever where more came than could be sent.',
     file: 'src/delivery/lane/admission.ts',
-    find: 'returned >= enoughWaiting',
-    replace: 'waiting >= enoughWaiting',
+    find: 'returned >= enough ||',
+    replace: 'waiting >= enough ||',
   },
   'unpacked-by-anybody': {
     says: 'Bundles of slow destinations took all that may be unpacked of a partition, and those of others waited for minutes.',
