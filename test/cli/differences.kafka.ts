@@ -66,8 +66,8 @@ update Destination crm (X-Signature has room for one secret: the new one counts 
   webhooks[0].headers.Authorization: (secret) changed
   webhooks[1]: not set → {"url":"https://f.test/?(not shown)","headers":{"X-Key":"(set, not shown)"}}
   events: not set → ["track"]
-  rateLimit: "100/s" → "50/s"
   sharedSecret: (secret) changed
+  rateLimit: "100/s" → "50/s"
 `,
     );
     assert.doesNotMatch(stdout + stderr, /zq-/);

@@ -270,7 +270,12 @@ test('every route answers as the API describes it', async () => {
     '/rejected/summary',
     '/dead-letters/summary',
   ];
-  const others = ['/configuration', '/destinations/crm/dead-letters', '/destinations/crm/series'];
+  const others = [
+    '/configuration',
+    '/destinations/crm/dead-letters',
+    '/destinations/crm/series',
+    '/event-names',
+  ];
   for (const route of [...lists, ...others, '/freshness']) {
     const { asOf } = await get<Dated>(route);
     assert.ok(Date.now() - Date.parse(asOf ?? '') < 60_000, route);

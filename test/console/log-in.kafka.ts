@@ -56,7 +56,7 @@ test('staff log in by a token, and a customer by a link that console-link prints
       assert.equal((await customer.get(stdout.trim())).status, 200);
     });
     assert.match((await customer.get('/api/v1/destinations/crm')).text, /"id":"crm"/);
-    for (const route of ['/destinations', '/destinations/billing', '/events?message=m'])
+    for (const route of ['/configuration', '/destinations/billing', '/events?message=m'])
       assert.equal((await customer.get(`/api/v1${route}`)).status, 403, route);
 
     const [, id = ''] = /--revoke (\w+)/.exec(stderr) ?? [];
@@ -163,10 +163,12 @@ test('a customer reads no token, in no answer', async () => {
       else assert.equal(answer.status, 403, `${path}: ${answer.text}`);
     }
     assert.deepEqual(shown.sort(), [
+      '/destinations',
       '/destinations/{id}',
       '/destinations/{id}/attempts',
       '/destinations/{id}/dead-letters',
       '/destinations/{id}/series',
+      '/event-names',
       '/events',
       '/session',
     ]);

@@ -30,7 +30,7 @@ test('dev applies resources, says where it runs, and of the settings only those 
   assert.equal(code, 0);
   assert.match(stdout, /^applied {2}source shop, destination crm\nready {2}gateway http/);
   const [starting = ''] =
-    stderr.match(/^.*"starting gateway and router and delivery and console".*$/m) ?? [];
+    stderr.match(/^.*"starting gateway and router and delivery and api and console".*$/m) ?? [];
   const { settings } = JSON.parse(starting) as { settings: Record<string, string> };
   const given = Object.keys(postrider.environment).filter(
     (name) => !/^(PATH|HOME|LOG_)/.test(name),
@@ -92,7 +92,7 @@ test('with a data folder dev has its broker where it was, and says why a start a
     const brokers = await eventually(() => {
       const [ready = assert.fail(`not ready:\n${dev.stderr()}`)] = dev.stdout().split('\n', 1);
       const told = JSON.parse(ready) as { readonly brokers: readonly string[] };
-      assert.deepEqual(Object.keys(told), ['ready', 'gateway', 'ops', 'console', 'brokers']);
+      assert.deepEqual(Object.keys(told), ['ready', 'gateway', 'ops', 'console', 'api', 'brokers']);
       return told.brokers;
     }, 90_000);
     return { ...dev, brokers };
