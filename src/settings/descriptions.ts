@@ -226,7 +226,7 @@ const groups: readonly Group[] = [
       apiOidcRoleClaim: 'The claim of that ID token that gives a person roles.',
       apiOidcOperators: 'Values of that claim that give a person all scopes.',
       apiRateLimit:
-        'Requests a second that each token, person or link may send. Further ones are answered with 429.',
+        'Rate at which each token, person or link may send requests. Further ones are answered with 429.',
     },
   },
   {

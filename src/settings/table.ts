@@ -316,7 +316,12 @@ export const settingsTable: Table = {
   apiOidcConsoleClientId: optional('API_OIDC_CONSOLE_CLIENT_ID', 'a name', text),
   apiOidcRoleClaim: claim('API_OIDC_ROLE_CLAIM', 'roles'),
   apiOidcOperators: values('API_OIDC_OPERATORS'),
-  apiRateLimit: integer('API_RATE_LIMIT', 100, 1, 100_000),
+  apiRateLimit: {
+    name: 'API_RATE_LIMIT',
+    fallback: 100,
+    allowed: 'requests in a time, e.g. 100/s or 300/m',
+    parse: parseRate,
+  },
   deliveryTimeoutMs: duration('DELIVERY_TIMEOUT', fiveSecondsMs, 1, fiveSecondsMs),
   deletionDelayMs: duration('DELETION_DELAY', 30_000, fiveSecondsMs, 300_000),
   retryWindowMs: duration('RETRY_WINDOW', fourHoursMs, 1, fourHoursMs),

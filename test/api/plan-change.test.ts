@@ -114,7 +114,7 @@ test("a customer sets nothing of the platform's own means, and no source that is
     ['/sources/0'],
   );
   const unknown = refusal({ body: { ...body, sources: ['shopp'] } });
-  assert.equal(unknown.parts.errors?.[0]?.detail, foreign.parts.errors?.[0]?.detail);
+  assert.equal(unknown.parts.errors?.[0]?.detail, foreign.parts.errors[0]?.detail);
   const patched = plan({ id: 'acme-1', method: 'patch', body: { name: 'Mine' } });
   assert.ok(patched.change.resource?.kind === 'Destination');
   assert.equal(patched.change.resource.maxInFlight, 8);

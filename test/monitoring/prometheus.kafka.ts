@@ -70,7 +70,7 @@ async function startRoles(receiver: Server): Promise<RunningRole[]> {
   const stdin = resources.map((each) => JSON.stringify(each)).join('\n---\n');
   const { code, stderr } = await postrider.run(['apply', '-f', '-'], { stdin });
   assert.equal(code, 0, stderr);
-  const names = ['gateway', 'router', 'delivery'] as const;
+  const names = ['gateway', 'router', 'delivery', 'api'] as const;
   const roles = await Promise.all(names.map((name) => postrider.start(name)));
   const [gateway, , delivery] = roles;
   const call = { type: 'track', userId: 'u', event: 'E' };

@@ -43,7 +43,7 @@ before(async () => {
   const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
   await run('npm', ['install', tarball, ...quiet], { cwd: installed });
   const { brokers } = await testBroker();
-  const [gateway = 0] = await freePorts(1);
+  const [gateway = 0, api = 0] = await freePorts(2);
   environment = {
     PATH: process.env['PATH'] ?? '',
     HOME: process.env['HOME'] ?? '',
@@ -53,7 +53,7 @@ before(async () => {
     GATEWAY_PORT: String(gateway),
     OPS_PORT: '0',
     CONSOLE_PORT: '0',
-    API_PORT: '0',
+    API_PORT: String(api),
     LOG_FORMAT: 'json',
   };
 });
@@ -151,7 +151,8 @@ test('the bill has what an installation gets, and what the pages contain', async
   const imported = web
     .map(String)
     .filter((file) => /\.tsx?$/.test(file))
-    .flatMap((file) => [...readPage(`src/console/web/${file}`).matchAll(/from '(\w[^'/]*)/g)]);
+    .map((file) => readPage(`src/console/web/${file}`).replaceAll(/`[^`]*`/g, ''))
+    .flatMap((program) => [...program.matchAll(/from '(\w[^'/]*)/g)]);
   for (const [, each = ''] of imported) assert.ok(listed.has(each), each);
   assert.ok(!listed.has('typescript'));
 });
@@ -179,14 +180,16 @@ testNeeding(
 test('the tour of the README works word for word where the package is installed', async () => {
   const [, tour = ''] = /^## Take a tour\n([^]*?)^## /m.exec(readPage('README.md')) ?? [];
   const blocks = [...tour.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, script = '']) => script);
-  assert.equal(blocks.length, 5);
+  assert.equal(blocks.length, 6);
   const [port = 0] = await freePorts(1);
   // The ports are the only difference, because others use those of the page on this machine.
-  const [listen = '', dev = '', send = '', ask = '', redrive = ''] = blocks.map((script) =>
-    script
-      .replaceAll(':9000/', `:${port}/`)
-      .replaceAll(':8080/', `:${environment['GATEWAY_PORT'] ?? ''}/`)
-      .replace('postrider listen', `postrider listen --port ${port}`),
+  const [listen = '', dev = '', send = '', ask = '', put = '', redrive = ''] = blocks.map(
+    (script) =>
+      script
+        .replaceAll(':9000/', `:${port}/`)
+        .replaceAll(':8080/', `:${environment['GATEWAY_PORT'] ?? ''}/`)
+        .replaceAll(':8082/', `:${environment['API_PORT'] ?? ''}/`)
+        .replace('postrider listen', `postrider listen --port ${port}`),
   );
   const exported = (ask.match(/^export .*$/gm) ?? []).join('\n');
   const [list = '', again = ''] = redrive.split(/\n(?=npx)/).map((each) => `${exported}\n${each}`);
@@ -197,6 +200,7 @@ test('the tour of the README works word for word where the package is installed'
   await shows(shell(send), /success/);
   await shows(endpoint, /Signed Up[^]*valid|valid[^]*Signed Up/);
   await answers(ask, /delivered, 200/);
+  await answers(put, /"managedBy":"api"/);
 
   killGroup(endpoint.process.pid);
   const refusing = shell(listen.trimEnd() + ' --status 400');

@@ -10,6 +10,7 @@ import { clientAddress } from '../../ops/client-ip.ts';
 import type { Clock } from '../../ops/clock.ts';
 import type { Logger } from '../../ops/log.ts';
 import { linkTokenPrefix, type CustomersLinks } from '../../resources/customers/links.ts';
+import { formatRate } from '../../resources/schema/texts.ts';
 import { apiTokens, callerOfToken, type ApiToken } from './api-tokens.ts';
 import { callerOfLink, scopes, wrongToken, type Caller } from './caller.ts';
 import { isJsonWebToken, JsonWebTokens, type ApiOidcSettings } from './json-web-tokens.ts';
@@ -93,7 +94,7 @@ class Callers {
 
   /** @throws ProblemError 429 */
   limit({ user }: Caller): void {
-    const sentence = `You may send ${this.#rateLimit} requests a second (API_RATE_LIMIT); send fewer.`;
+    const sentence = `You may send ${formatRate(this.#rateLimit)} (API_RATE_LIMIT); send fewer requests.`;
     this.#limit.take(user, sentence);
   }
 

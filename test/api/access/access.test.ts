@@ -80,7 +80,7 @@ test('a thousand requests in a second are too many for one caller, and hold up n
   assert.equal(statuses.filter((status) => status === 429).length, 950);
   const refused = await ask('/v1/may/read', { token });
   assert.equal(refused.headers.get('retry-after'), '1');
-  assert.match(refused.detail, /50 requests a second \(API_RATE_LIMIT\)/);
+  assert.match(refused.detail, /You may send 50\/s \(API_RATE_LIMIT\)/);
   assert.equal((await ask('/v1/may/read', { token: 'ines-token' })).status, 200);
   clock.forward(1_000);
   assert.equal((await ask('/v1/may/read', { token })).status, 200);

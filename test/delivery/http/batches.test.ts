@@ -88,7 +88,7 @@ test('an answer has a result for each event of a batch', async () => {
         ['permanent', 422],
       ],
     );
-    const [, refused] = each ?? [];
+    const [, refused] = each;
     const kept = refused?.kind === 'permanent' ? refused.answer : undefined;
     assert.deepEqual([kept?.body?.length, kept?.isCut], [2_048, true]);
   }
