@@ -1,4 +1,5 @@
 import { SyncMetrics } from '../../src/audience/metrics.ts';
+import { ApiMetrics } from '../../src/api/metrics.ts';
 import { ConsoleMetrics } from '../../src/console/metrics.ts';
 import { exposeCertificates } from '../../src/cli/roles/follow-credentials.ts';
 import { exposeUnwritable, producerHooks } from '../../src/cli/roles/producer-metrics.ts';
@@ -34,6 +35,7 @@ export function everyMetric(): MetricsRegistry {
     oldestAgeMs: new Map<string, number>(),
     overdue: new Map<string, number>(),
   };
+  new ApiMetrics(metrics);
   new GatewayMetrics(metrics);
   exposeGateway(metrics, () => ({ inFlightBytes: 0, kafkaAvailable: true }));
   new RouterMetrics(metrics);

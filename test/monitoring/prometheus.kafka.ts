@@ -146,7 +146,7 @@ async function everyTargetIsUp(prometheus: Prometheus): Promise<void> {
       activeTargets: readonly { health: string; lastError: string }[];
     };
     const health = activeTargets.map((each) => [each.health, each.lastError]);
-    assert.deepEqual(health, Array(4).fill(['up', '']));
+    assert.deepEqual(health, Array(5).fill(['up', '']));
   });
 }
 
