@@ -46,6 +46,9 @@ const free: readonly (readonly [RegExp, string])[] = [
   [/ Deployment postrider-toolbox\.spec\.strategy(\..*)?$/, 'one pod, or none'],
   [/ Deployment postrider-console\.spec\.(replicas|strategy)(\..*)?$/, 'console.test.ts'],
   [/ Deployment postrider-console.*\.env\[(CONSOLE_|NODE_OPTIONS|MALLOC_)/, 'console.test.ts'],
+  [/ Deployment postrider-api\.spec\.(replicas|template\.spec\.topologySpread)/, 'api.test.ts'],
+  [/ Deployment postrider-api.*(\.env\[(API_|NODE_OPTIONS)|\.lifecycle|\[tokens\])/, 'api.test.ts'],
+  [/ (PodDisruptionBudget postrider-api|NetworkPolicy postrider-console-to-api)/, 'api.test.ts'],
   [/ Deployment \S+\.env\[SCHEMA_REGISTRY_/, 'schema-registry.test.ts'],
   [/ Deployment \S+\.volumes\[schema-registry-tls\]/, 'schema-registry.test.ts'],
 ];

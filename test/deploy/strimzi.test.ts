@@ -211,9 +211,6 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
       t.paused,
       ...retries,
       t.deletions,
-      t.suppressions,
-      t.audienceSyncs,
-      t.destinationStatus,
     ],
     writes: [
       t.config,

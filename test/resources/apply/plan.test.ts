@@ -217,7 +217,7 @@ test('a key that reads no stored secret writes none', () => {
   const stored = storedOf(exampleSource(), exampleDestination());
   const isRefused = {
     code: 'secret-unreadable',
-    message: /^nothing was applied: .* this SECRET_KEY \(Destination crm: .*--new-key$/,
+    message: /^no stored secret can be read with this SECRET_KEY \(Destination crm: .*--new-key$/,
   };
   for (const id of ['crm', 'another']) {
     const files = filesOf(exampleSource(), exampleDestination({ id, name: 'New' }));
