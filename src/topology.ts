@@ -390,6 +390,7 @@ export function createTopology(options: TopologyOptions): Topology {
         topics.pauses,
         topics.paused,
         topics.attempts,
+        topics.destinationStatus,
         topics.audit,
         topics.links,
       ],

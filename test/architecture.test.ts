@@ -53,7 +53,7 @@ const rules: IForbiddenRuleType[] = [
   ),
   forbid(
     'stages never import one another',
-    `^src/(?!console/)(${stages})/`,
+    `^src/(?!console/|api/)(${stages})/`,
     `^src/(${stages})/`,
     '^src/$1/',
   ),
@@ -62,6 +62,12 @@ const rules: IForbiddenRuleType[] = [
     '^src/console/',
     `^src/(${stages})/`,
     `^src/(console|${readers})/`,
+  ),
+  forbid(
+    'the API imports no stage but the reader of states',
+    '^src/api/',
+    `^src/(${stages})/`,
+    '^src/(api|status)/',
   ),
   forbid('stages get settings as values', `^src/(${stages}|explain)/`, '^src/(settings|cli|dev)/'),
   forbid(

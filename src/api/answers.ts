@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { destinationHealths } from '../event/destination-health.ts';
 import { Models } from '../http-api/answers.ts';
 import { managers } from '../resources/resource.ts';
 import { fieldsAsJsonSchema } from '../resources/schema/schema.ts';
@@ -16,6 +17,20 @@ const inLists = z
   .exactOptional(z.string())
   .describe('In lists: the version, as ETag has it in the answer for one.');
 
+/** In answers to GET alone. */
+const asItIs = {
+  state: z.exactOptional(
+    z
+      .enum(destinationHealths)
+      .describe('How it is, as workers report it. In answers to GET; no request changes it.'),
+  ),
+  since: z.exactOptional(z.string().describe('ISO 8601: since when it has been in that state.')),
+  asOf: z.exactOptional(
+    z.string().describe('ISO 8601: when who reports on it was last heard; absent if nobody was.'),
+  ),
+  why: z.exactOptional(z.string().describe('The reason why the state is unknown.')),
+};
+
 /** @internal */
 export const destinationAnswer = named(
   'Destination',
@@ -28,6 +43,7 @@ export const destinationAnswer = named(
       z.string().describe('Masked, except once: where it was made here, for who makes it.'),
     ),
     etag: inLists,
+    ...asItIs,
   }),
 );
 

@@ -24,6 +24,7 @@ import { readPauses } from '../resources/pauses/pauses.ts';
 import { followCustomersLinks } from '../resources/customers/links.ts';
 import type { Topology } from '../topology.ts';
 import { ApiRuns } from './api-runs.ts';
+import { AskedStates } from './asked-states.ts';
 import { createAccess, type AccessSettings } from './access/access.ts';
 import { ChangeQueue } from './change-queue.ts';
 import type { CustomerSettings } from './customers.ts';
@@ -110,6 +111,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
   const followedRuns = await followRuns(kafka, { topic: topology.topics.audit, log }, told);
   await links.loaded;
   const runs = new Runs(clock);
+  const states = new AskedStates({ kafka, topology, clock, log });
   const server = await createApiServer({
     access,
     trustedProxies: deps.trustedProxies,
@@ -120,6 +122,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
         queue,
         planning,
         fresh: () => config.fresh(),
+        states,
         nowMs: () => clock.now(),
         requireAddresses: (body, caller) => requireAddresses(body, caller, refusedAddress),
       });
@@ -154,7 +157,7 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     await server.close();
     await waitAtMost(graceMs, runs.stop());
     writer.close();
-    await Promise.all([config.stop(), links.stop(), followedRuns.stop()]);
+    await Promise.all([config.stop(), links.stop(), followedRuns.stop(), states.stop()]);
   };
   try {
     const url = await server.listen({ port, host: access.host });

@@ -1,3 +1,4 @@
+import { destinationHealths } from '../event/destination-health.ts';
 import {
   accepting,
   paging,
@@ -11,6 +12,11 @@ import {
 export const parameters: Parameters = {
   id: text(1, 200, 'the id of a resource, at most 200 characters'),
   customer: text(1, 128, 'the id of a customer, at most 128 characters'),
+  state: {
+    type: 'string',
+    enum: [...destinationHealths],
+    description: `one of ${destinationHealths.join(', ')}`,
+  },
   ...paging,
   dryRun: { type: 'boolean', description: 'true or false' },
   user: text(1, 1_024, 'the id of a user, at most 1024 characters'),

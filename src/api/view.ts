@@ -4,7 +4,15 @@ import type { StoredResource } from '../resources/config/stored-resources.ts';
 import { managerOf, type Resource } from '../resources/resource.ts';
 
 /** The fields of an answer that no request sets: what is sent back is not looked at. */
-export const answeredOnly: ReadonlySet<string> = new Set(['uid', 'managedBy', 'state']);
+export const answeredOnly: ReadonlySet<string> = new Set([
+  'uid',
+  'managedBy',
+  'etag',
+  'state',
+  'since',
+  'asOf',
+  'why',
+]);
 
 /** A resource as an answer has it: as in files, its secrets masked, with what the API knows beside. */
 export function viewOf(sealed: Resource): Record<string, unknown> & { readonly id: string } {

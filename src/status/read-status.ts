@@ -23,13 +23,17 @@ import { readRange } from '../kafka/read-range.ts';
 /** For records that wait for a fuller batch, and for clocks that differ a little. */
 const slackMs = 60_000;
 
+/** Every report that holds was written again since then. */
+export function reportsSinceMs(nowMs: number): number {
+  return nowMs - statusRefreshMs - slackMs;
+}
+
 /**
- * Reads the last minutes of the topic `destination-status`. Every report that holds was written again within
- * that time.
+ * Reads the last minutes of the topic `destination-status`.
  * @throws PostriderError `kafka-unavailable`, `not-found`
  */
 export async function readStatus(kafka: KafkaClient, topic: string, nowMs: number): Promise<Said> {
-  const sinceMs = nowMs - statusRefreshMs - slackMs;
+  const sinceMs = reportsSinceMs(nowMs);
   const ranges = await withAdmin(kafka, (admin) => rangesWithin(admin, topic, { sinceMs }));
   // Only the newest record of each key is parsed, because most keys have several.
   const newest = new Map<string, Buffer>();

@@ -8,6 +8,7 @@ import { testBroker } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
 import { readAll } from '../kafka/topics.ts';
+import { sayAsWorker } from '../notices/said-by-worker.ts';
 
 /** The API as an application uses it, in two processes, on a real broker. */
 
@@ -263,6 +264,33 @@ test('a customer has at most so many destinations, and its own are listed', asyn
   );
   const none = await ask('GET', '/destinations?customer=acm');
   assert.deepEqual(none.body['items'], []);
+});
+
+test('an endpoint that fails shows as failing within seconds, in both processes, and can be listed by that', async () => {
+  const { body: made } = await ask('PUT', '/destinations/broken', crm());
+  const quiet = await ask('GET', '/destinations/broken');
+  assert.equal(quiet.body['state'], 'unknown');
+  assert.match(String(quiet.body['why']), /^no worker is running/);
+  const { TOPIC_PREFIX: prefix = '' } = postrider.environment;
+  const identity = { id: 'broken', uid: made['uid'] as string };
+  const since = new Date(Date.now() - 60_000);
+  await sayAsWorker(kafka, `${prefix}destination-status`, identity, since);
+  for (const role of [one, other])
+    await eventually(async () => {
+      const { body } = await ask('GET', '/destinations/broken', undefined, {}, role);
+      assert.deepEqual([body['state'], body['since']], ['failing', since.toISOString()]);
+      assert.ok(Date.parse(String(body['asOf'])) > since.getTime());
+    });
+  const listed = await ask('GET', '/destinations?state=failing', undefined, {}, other);
+  assert.deepEqual(
+    (listed.body['items'] as { id: string }[]).map(({ id }) => id),
+    ['broken'],
+  );
+  const { body: shown } = await ask('GET', '/destinations/broken');
+  assert.equal((await ask('PUT', '/destinations/broken', shown)).status, 200);
+  const wrong = await ask('GET', '/destinations?state=broken');
+  assert.equal(wrong.status, 400);
+  assert.match(wrong.body.detail ?? '', /^state is "broken"; allowed: one of unreadable, failing/);
 });
 
 test('a source is made and changed; it cannot go while a destination has it', async () => {

@@ -20,7 +20,9 @@ import type {
 } from '../../src/resources/config/config-writer.ts';
 import { encodeResource, recordKey } from '../../src/resources/config/stored.ts';
 import { decodeStored, type StoredResource } from '../../src/resources/config/stored-resources.ts';
+import { Pauses } from '../../src/resources/pauses/pauses.ts';
 import type { Resource } from '../../src/resources/resource.ts';
+import { Reports } from '../../src/status/reports.ts';
 import { createTopology } from '../../src/topology.ts';
 import { exampleBounds, exampleKeys } from '../resources/examples.ts';
 import type { ApiStand } from './stand.ts';
@@ -37,6 +39,8 @@ export interface ResourceStand {
   readonly chosen: LetterChoice[];
   /** Records of other topics than `config` and `audit`. */
   readonly sent: OutgoingRecord[];
+  readonly reports: Reports;
+  readonly pauses: Pauses;
   /** Fails what is asked for next. */
   failure: Error | undefined;
   /** Operations end no earlier. */
@@ -69,6 +73,8 @@ export function resourceRoutes(): {
     operated: [],
     chosen: [],
     sent: [],
+    reports: new Reports(),
+    pauses: new Pauses(),
     failure: undefined,
     until: Promise.resolve(),
     put: (resource) => {
@@ -168,6 +174,7 @@ export function resourceRoutes(): {
           customers: { mostDestinations: 20, sources: [] },
         }),
         fresh: () => Promise.resolve(),
+        states: { known: () => Promise.resolve(stand), soon: () => Promise.resolve(stand) },
         nowMs: () => clock.now(),
         requireAddresses: () => Promise.resolve(),
       });

@@ -211,6 +211,7 @@ const work: Readonly<Record<string, { reads: string[]; writes: string[]; groups:
       t.paused,
       ...retries,
       t.deletions,
+      t.destinationStatus,
     ],
     writes: [
       t.config,

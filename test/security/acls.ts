@@ -215,6 +215,12 @@ async function useConsole(url: string): Promise<void> {
     });
 }
 
+/** Nobody can list by states without the reports of workers. */
+async function stateKnown(url: string): Promise<void> {
+  const answer = await fetch(`${url}/v1/destinations?state=ok`);
+  assert.equal(answer.status, 200, await answer.clone().text());
+}
+
 /** What an application has it do. */
 async function useApi(url: string): Promise<void> {
   const ask = async (method: string, path: string, sent?: object): Promise<{ id?: string }> => {
@@ -236,6 +242,7 @@ async function useApi(url: string): Promise<void> {
   const webhooks = [{ url: `${receiver.url}/made` }];
   const made = { name: 'Made', sources: ['shop-blog'], webhooks, topic: 'dedicated' };
   await ask('PUT', '/destinations/made', made);
+  await stateKnown(url);
   await ask('POST', '/destinations/made/test');
   await ask('POST', '/destinations/made/pause');
   await done(await ask('POST', '/destinations/made/resume'));

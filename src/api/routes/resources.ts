@@ -6,6 +6,7 @@ import { ProblemError } from '../../http-api/problem.ts';
 import type { StoredResource } from '../../resources/config/stored-resources.ts';
 import { overlapEnd } from '../../resources/secret-overlap.ts';
 import { reaches, type Caller } from '../access/caller.ts';
+import type { DestinationHealth } from '../../event/destination-health.ts';
 import {
   bodyOf,
   destinationAnswer,
@@ -14,6 +15,7 @@ import {
   secretAnswer,
   sourceAnswer,
 } from '../answers.ts';
+import type { AskedStates } from '../asked-states.ts';
 import type { ChangeQueue } from '../change-queue.ts';
 import { conditionsOf } from '../conditions.ts';
 import { destinationOf, type Directory, type ManagedKind } from '../directory.ts';
@@ -25,6 +27,7 @@ import {
   type Wanted,
 } from '../plan-change.ts';
 import { callerOf } from '../server.ts';
+import { shownState, type KnownStates, type ShownState } from '../shown-state.ts';
 import { etagOf, viewOf } from '../view.ts';
 
 export interface ResourceRouteDeps {
@@ -34,6 +37,7 @@ export interface ResourceRouteDeps {
   readonly planning: () => PlanningSettings;
   /** Resolves once nothing that was written 2 s ago is missing. */
   readonly fresh: () => Promise<void>;
+  readonly states: Pick<AskedStates, 'known' | 'soon'>;
   readonly nowMs: () => number;
   /**
    * @param body of a request that is about to be decided
@@ -48,6 +52,7 @@ interface OfResource {
 
 interface Listed {
   readonly customer?: string;
+  readonly state?: DestinationHealth;
   readonly cursor?: string;
   readonly limit: number;
 }
@@ -79,6 +84,12 @@ const sources: Kind = {
 /** The offset of `config` up to which a role must have read to have the change. */
 const offsetHeader = 'postrider-config-offset';
 
+/** A page that looks for a rare state ends with fewer than were asked for, and nobody waits for it. */
+const mostLookedAt = 1_000;
+
+const noStates =
+  'What workers report could not be read from Kafka within ten seconds; try again later, or without state.';
+
 export function addResourceRoutes(api: FastifyInstance, deps: ResourceRouteDeps): void {
   for (const kind of [destinations, sources]) {
     addReads(api, kind, deps);
@@ -108,7 +119,9 @@ function addReads(
     async (request, reply) => {
       await inTime(deps.fresh());
       const stored = readable(directory, kind, request.params.id, callerOf(request));
-      return answerWith(reply, stored);
+      const shown = answerWith(reply, stored);
+      if (kind === 'Source') return shown;
+      return { ...shown, ...stateOf(stored, await deps.states.soon(), deps.nowMs()) };
     },
   );
   api.get<{ Querystring: Listed }>(
@@ -118,27 +131,54 @@ function addReads(
       schema: {
         summary: `The ${title}s, by their ids`,
         querystring: accept(
-          kind === 'Destination' ? ['customer', 'cursor', 'limit'] : ['cursor', 'limit'],
+          kind === 'Destination' ? ['customer', 'state', 'cursor', 'limit'] : ['cursor', 'limit'],
         ),
         response: models.answer(many),
       },
     },
     async (request) => {
       await inTime(deps.fresh());
-      const { customer, cursor, limit } = request.query;
+      const { customer, state, cursor, limit } = request.query;
       const [last] = decodeCursor(cursor, 'string') ?? [];
+      const known = kind === 'Source' ? undefined : await statesFor(state, deps);
+      const nowMs = deps.nowMs();
       const items: object[] = [];
-      let end: string | undefined;
+      let lookedAt = 0;
+      let end = '';
       for (const id of idsFor(directory, kind, callerOf(request), { customer, last })) {
-        if (items.length === limit) return { items, next: encodeCursor([end ?? '']) };
+        if (items.length === limit || lookedAt === mostLookedAt)
+          return { items, next: encodeCursor([end]) };
+        lookedAt += 1;
+        end = id;
         const stored = directory.get(kind, id);
         if (stored?.sealed === undefined) continue;
-        items.push({ ...viewOf(stored.sealed.sealed), etag: etagOf(stored) });
-        end = id;
+        const shown = stateOf(stored, known, nowMs);
+        if (state !== undefined && shown?.state !== state) continue;
+        items.push({ ...viewOf(stored.sealed.sealed), ...shown, etag: etagOf(stored) });
       }
       return { items };
     },
   );
+}
+
+/** A list by state needs the states; for another one, unknown ones will do. */
+async function statesFor(
+  state: DestinationHealth | undefined,
+  { states }: ResourceRouteDeps,
+): Promise<KnownStates | undefined> {
+  return state === undefined ? states.soon() : inTime(states.known(), noStates);
+}
+
+/** Undefined for a source. */
+function stateOf(
+  stored: StoredResource,
+  known: KnownStates | undefined,
+  nowMs: number,
+): ShownState | undefined {
+  const destination = destinationOf(stored);
+  return destination === undefined
+    ? undefined
+    : shownState({ ...destination, uid: stored.uid }, known, nowMs);
 }
 
 /** The ids that the caller may see, in their order. */

@@ -33,6 +33,8 @@ export interface FollowerOptions {
    * again has the same name. Undefined: at the beginning.
    */
   from?(partition: number, topicId: string | undefined): number | undefined;
+  /** Records that were appended before this time, in epoch milliseconds, are not needed. */
+  readonly sinceMs?: number;
   /**
    * Called with every record from the beginning of the topic on, in each partition's order, none twice. Must
    * not throw.
@@ -257,7 +259,7 @@ class TopicFollower implements Follower, CursorOwner {
   }
 
   async #openOnce(): Promise<void> {
-    const { topic, maxPartitionBytes = maxBytesPerPartition } = this.#options;
+    const { topic, sinceMs, maxPartitionBytes = maxBytesPerPartition } = this.#options;
     const askedAtMs = performance.now();
     const refusal = await this.#refusal();
     if (refusal !== undefined) {
@@ -266,11 +268,15 @@ class TopicFollower implements Follower, CursorOwner {
       return;
     }
     const starts = await listOffsets(this.#cluster, topic, earliestTime);
+    const needed =
+      sinceMs === undefined ? undefined : await listOffsets(this.#cluster, topic, sinceMs);
     if (this.#stopping.signal.aborted) return;
     this.#progress.refreshed(starts.size, askedAtMs);
     for (const [partition, start] of starts) {
       if (this.#cursors[partition] !== undefined) continue;
-      const offset = this.#options.from?.(partition, this.topicId) ?? start;
+      // -1: there is none of that time.
+      const first = Math.max(start, needed?.get(partition) ?? start);
+      const offset = this.#options.from?.(partition, this.topicId) ?? first;
       const cursor = new Cursor({ topic, partition }, offset, maxPartitionBytes);
       cursor.isPaused = this.#isPaused;
       this.#cursors[partition] = cursor;

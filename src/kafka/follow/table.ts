@@ -7,7 +7,7 @@ import { startFollower, type Follower, type FollowerOptions } from './follower.t
 /** The topic that a table is made of, and how closely it is followed. */
 export type TableOptions = Pick<
   FollowerOptions,
-  'topic' | 'log' | 'maxWaitMs' | 'freshMs' | 'needsWitnesses'
+  'topic' | 'log' | 'maxWaitMs' | 'freshMs' | 'needsWitnesses' | 'sinceMs'
 >;
 
 /** The rules by which records become a table `T`, and what its listeners are told: an entry's name `K`. */
