@@ -100,6 +100,22 @@ test('a destination says until when a former secret signs, and shows none', () =
   assert.ok(!('formerSecretUntil' in detailOf(row, view, live, 0, nowMs + 1_000)));
 });
 
+test('a destination says where its owner is told about it, without the query, which may have a token', () => {
+  const detailWith = (notify: { readonly url: string } | undefined) => {
+    const crm = exampleDestination(notify && { notify });
+    const live = {
+      resources: new Map([['Destination/crm', crm]]),
+      pauses: { get: () => undefined, resumedSince: () => undefined },
+      identityOf: () => crm,
+    } as unknown as Parameters<typeof detailOf>[2];
+    const row = { id: 'crm' } as unknown as Parameters<typeof detailOf>[0];
+    return detailOf(row, { ...unseen('crm'), asOf: undefined }, live, 0, nowMs);
+  };
+  const { notify } = detailWith({ url: 'https://acme.example/notices?token=t0ken' });
+  assert.equal(notify, 'https://acme.example/notices');
+  assert.ok(!('notify' in detailWith(undefined)));
+});
+
 test('bands join steps that came to the same', () => {
   const first = firstStep('1h', nowMs);
   const counted = (step: number, what: number, count: number) => ({

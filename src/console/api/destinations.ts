@@ -187,8 +187,8 @@ export function detailOf(
   const destination = identityOf(row.id) ?? row;
   const pause = pauses.get(destination);
   const resumedSince = pauses.resumedSince(destination);
-  const formerSecretUntil =
-    resource?.kind === 'Destination' ? overlapEnd(resource, nowMs) : undefined;
+  const configured = resource?.kind === 'Destination' ? resource : undefined;
+  const formerSecretUntil = configured && overlapEnd(configured, nowMs);
   return {
     ...row,
     urls,
@@ -198,7 +198,13 @@ export function detailOf(
     ...(pause === undefined ? {} : { pause: { since: pause.since } }),
     ...(resumedSince === undefined ? {} : { resumedSince }),
     ...(formerSecretUntil === undefined ? {} : { formerSecretUntil }),
+    ...(configured?.notify && { notify: withoutQuery(configured.notify.url) }),
   };
+}
+
+/** Customers see it too, and the query of a URL may have a token. */
+function withoutQuery(url: string): string {
+  return url.replace(/\?.*$/s, '');
 }
 
 /** Some of them: those behind the one with the id, or where it is gone, behind its former place. */

@@ -54,6 +54,7 @@ export function teach({ api, state: { data, own = new Set() } }: FakeConsole): v
       name: found?.name ?? id,
       managedBy: index === 0 ? 'api' : 'files',
       webhooks: found?.urls.map(({ url }) => ({ url, headers: { 'X-Token': '(secret)' } })) ?? [],
+      ...(found?.notify === undefined ? {} : { notify: { url: found.notify } }),
       signature: 'standard',
       events: ['track', 'identify'],
       eventNames: ['Order Completed'],

@@ -138,6 +138,7 @@ export function fakeDestinations(
         webhooks: [{ url: url.url, headers: { 'X-Token': '••••' } }],
         payload: 'standard',
       },
+      ...(isBad ? { notify: `${host}/notices${mark}` } : {}),
       ...(state === 'paused' ? { pause: { since: before(minutes) } } : {}),
       ...(index === cutOffResume
         ? { resumedSince: before(30), formerSecretUntil: later(600) }

@@ -6,7 +6,7 @@ import { ourWords } from '../access/our-words.ts';
 import { linkPath, manager, ownOf, teach, vendor } from './customers.ts';
 import { madeSecret, problem } from './fake-api.ts';
 import { operator } from './fake-console.ts';
-import { busy, visiting } from './visiting.ts';
+import { busy, failingOf, visiting } from './visiting.ts';
 
 const own = ownOf(busy);
 const [managed = '', fromFiles = ''] = own;
@@ -117,6 +117,26 @@ visiting(
       await page.getByLabel('URL', { exact: true }).inputValue(),
       'https://inner.example',
     );
+  },
+  theirs,
+);
+
+visiting(
+  'a customer sees where its notices go, on the page of the endpoint and where it is changed',
+  async ({ page, open, fake }) => {
+    teach(fake);
+    const { notify = '' } = failingOf(busy);
+    assert.match(notify, /^https:.*notices$/);
+    await open(pathOf(managed));
+    await page.getByText(`If it fails for long, that is told at ${notify}.`).waitFor();
+    await page.getByRole('button', { name: 'Change…' }).click();
+    const dialog = page.getByRole('dialog');
+    const field = dialog.getByLabel('URL for notices');
+    assert.equal(await field.inputValue(), notify);
+    await field.fill('');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByText('It is saved, and in force within seconds.').waitFor();
+    assert.deepEqual(fake.api.asked.at(-1)?.body, { notify: null });
   },
   theirs,
 );

@@ -126,6 +126,13 @@ const destinationDetail = named(
     formerSecretUntil: maybe(
       time.describe('Requests are signed with a former secret as well until then.'),
     ),
+    notify: maybe(
+      z
+        .string()
+        .describe(
+          'The URL at which its owner is told that it fails, without its query; of a secret URL, its origin and a hash.',
+        ),
+    ),
   }),
 );
 

@@ -216,6 +216,7 @@ export const de: typeof en = {
     waitsOldest: ', das älteste kam {time}',
     waitsDeadline: '; das erste wird {time} aufgegeben',
     formerSecret: 'Anfragen sind auch mit dem früheren Geheimnis signiert; das endet {time}.',
+    notices: 'Wenn er lange nicht erreichbar ist, wird das an {url} gemeldet.',
     lastAnswer: 'Letzte Antwort',
     idOf: 'die Id des Endpunkts',
     success: 'Erfolg, letzte Stunde',

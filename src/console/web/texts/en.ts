@@ -206,6 +206,7 @@ export const en = {
     waitsOldest: ', the oldest was received {time}',
     waitsDeadline: '; the first is given up {time}',
     formerSecret: 'Requests are signed with the former secret as well; that ends {time}.',
+    notices: 'If it fails for long, that is told at {url}.',
     lastAnswer: 'Last answer',
     idOf: 'the id of the destination',
     success: 'Success, last hour',

@@ -82,7 +82,15 @@ export function DestinationPage({
 /** The same facts as in the figures, as somebody would tell them. */
 function Situation({ destination }: { readonly destination: DestinationDetail }): JSX.Element {
   const { state, since, until, lastAnswer, nextTry, waiting, oldest, deadline } = destination;
-  const { pause, resumedSince, byOtherUrl, kept = 0, asOf, formerSecretUntil } = destination;
+  const {
+    pause,
+    resumedSince,
+    byOtherUrl,
+    kept = 0,
+    asOf,
+    formerSecretUntil,
+    notify,
+  } = destination;
   const begin = pause?.since ?? since;
   const words = t.destination;
   const at = (time: string): Record<'time', JSX.Element> => ({ time: <Time at={time} /> });
@@ -102,6 +110,7 @@ function Situation({ destination }: { readonly destination: DestinationDetail })
       </>
     ),
     formerSecretUntil !== undefined && rich(words.formerSecret, at(formerSecretUntil)),
+    notify !== undefined && rich(words.notices, { url: <Data text={notify} /> }),
   ].filter((fact) => fact !== false);
   return (
     <>
