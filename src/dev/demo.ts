@@ -74,15 +74,16 @@ export async function settled(ledger: Ledger, timeLimitMs: number): Promise<bool
 
 /** The summary that the demo ends with, as a table for a terminal. */
 export function summaryTable(accounts: readonly Account[]): string {
-  const header = ['destination', 'produced', 'delivered', 'dead letters', 'missing'];
+  const header = ['destination', 'produced', 'requests', 'delivered', 'dead letters', 'missing'];
   const more = ['repeats and failures', 'bad signatures', 'out of order'];
   const rows = accounts.map((account) => [
     account.destination,
     String(account.produced),
+    String(account.requests),
     String(account.delivered),
     deadLetters(account.deadLetters),
     String(account.missing),
-    String(account.extraRequests),
+    String(account.extraArrivals),
     String(account.badSignatures),
     String(account.outOfOrder),
   ]);

@@ -5,24 +5,32 @@
 export interface Ledger {
   /** In the order in which they are produced. */
   produced(id: string, user: string): void;
-  /** `answered`: the status that the endpoint gave. */
-  arrived(destination: string, id: string, answered: number, signatureValid: boolean): void;
+  /** A request with these events arrived. */
+  arrived(destination: string, events: readonly ArrivedEvent[], signatureValid: boolean): void;
   deadLettered(destination: string, id: string, reason: string): void;
   readonly producedCount: number;
   accounts(): readonly Account[];
 }
 
+interface ArrivedEvent {
+  readonly id: string;
+  /** The status that the endpoint gave it. */
+  readonly answered: number;
+}
+
 export interface Account {
   readonly destination: string;
   readonly produced: number;
+  readonly requests: number;
   /** Events that the endpoint answered with 2xx. */
   readonly delivered: number;
   /** Events given up, by reason. */
   readonly deadLetters: Readonly<Record<string, number>>;
   /** Neither delivered nor given up. */
   readonly missing: number;
-  /** Requests beyond one successful one per event: failed ones and repeats. */
-  readonly extraRequests: number;
+  /** Arrivals beyond one successful one per event: failed ones and repeats. */
+  readonly extraArrivals: number;
+  /** Requests whose signature was wrong. */
   readonly badSignatures: number;
   /** Events that arrived after a later one of the same user, among those that arrived at all. */
   readonly outOfOrder: number;
@@ -32,6 +40,7 @@ interface Books {
   readonly delivered: Set<string>;
   readonly dead: Map<string, string>;
   requests: number;
+  arrivals: number;
   badSignatures: number;
   outOfOrder: number;
   readonly lastSequence: Map<string, number>;
@@ -52,14 +61,17 @@ export function createLedger(destinations: readonly string[]): Ledger {
     produced: (id, user) => {
       events.set(id, { sequence: events.size, user });
     },
-    arrived: (destination, id, answered, signatureValid) => {
+    arrived: (destination, arrived, signatureValid) => {
       const book = booksOf(destination);
-      const event = events.get(id);
       book.requests += 1;
+      book.arrivals += arrived.length;
       if (!signatureValid) book.badSignatures += 1;
-      if (event === undefined || answered < 200 || answered > 299) return;
-      if (!book.delivered.has(id)) checkOrder(book, event);
-      book.delivered.add(id);
+      for (const { id, answered } of arrived) {
+        const event = events.get(id);
+        if (event === undefined || answered < 200 || answered > 299) continue;
+        if (!book.delivered.has(id)) checkOrder(book, event);
+        book.delivered.add(id);
+      }
     },
     deadLettered: (destination, id, reason) => {
       booksOf(destination).dead.set(id, reason);
@@ -79,6 +91,7 @@ function emptyBooks(): Books {
     delivered: new Set(),
     dead: new Map(),
     requests: 0,
+    arrivals: 0,
     badSignatures: 0,
     outOfOrder: 0,
     lastSequence: new Map(),
@@ -104,8 +117,9 @@ function accountOf(destination: string, book: Books, ids: Iterable<string>): Acc
     produced,
     missing,
     deadLetters,
+    requests: book.requests,
     delivered: book.delivered.size,
-    extraRequests: book.requests - book.delivered.size,
+    extraArrivals: book.arrivals - book.delivered.size,
     badSignatures: book.badSignatures,
     outOfOrder: book.outOfOrder,
   };

@@ -125,15 +125,20 @@ test('the demo accounts for every event', async () => {
   for (const [name, least, most] of [
     ['healthy', 1, 4_301],
     ['flaky', 1, 4_301],
+    ['batched', 1, 4_301],
     ['dead', 0, 0],
   ] as const) {
-    const [produced, delivered, letters = '', missing] = accounts.get(name) ?? [];
+    const [produced, , delivered, letters = '', missing] = accounts.get(name) ?? [];
     assert.deepEqual([produced, missing], ['4301', '0'], stdout);
     assert.ok(Number(delivered) >= least && Number(delivered) <= most, stdout);
-    const givenUp = [...letters.matchAll(/\d+/g)].reduce((sum, [count]) => sum + Number(count), 0);
+    const counts = [...letters.matchAll(/(\d+) (?=\S)/g)].map(([, count]) => Number(count));
+    const givenUp = counts.reduce((sum, count) => sum + count, 0);
     // An event whose answer came too late is delivered, and may expire all the same.
     assert.ok(Number(delivered) + givenUp >= 4_301, stdout);
   }
+  const [, requests, , refused] = accounts.get('batched') ?? [];
+  assert.ok(Number(requests) < 4_301 / 2, stdout);
+  assert.match(refused ?? '', /\d+ http-422/);
 });
 
 test('a demo that is interrupted says so and leaves nothing of its broker behind', async (t) => {

@@ -38,7 +38,7 @@ interface DemoOptions {
   readonly stay?: true;
 }
 
-/** `postrider demo`: real purchases from Kafka to three endpoints, and accounts of every event. */
+/** `postrider demo`: real purchases from Kafka to four endpoints, and accounts of every event. */
 export function registerDemo(program: Command, context: Context): void {
   program
     .command('demo')
@@ -124,10 +124,10 @@ function conclude(context: Context, ledger: Ledger): void {
 }
 
 /** An event that waits, or is sent again, may come after later ones: on a busy machine some do. */
-function orderOf({ extraRequests, outOfOrder }: Account): string[] {
-  if (extraRequests > 0)
+function orderOf({ extraArrivals, outOfOrder }: Account): string[] {
+  if (extraArrivals > 0)
     return [
-      `${extraRequests} answers of the healthy endpoint came after its time limit, so`,
+      `${extraArrivals} answers of the healthy endpoint came after its time limit, so`,
       'their events were sent again: this machine was too busy for the demo.',
     ];
   if (outOfOrder > 0)
