@@ -21,7 +21,7 @@ export interface RoutedEvent {
   readonly body: Buffer;
 }
 
-/** The values that differ on each attempt, in lower case. */
+/** What stands in the place of values that differ on each attempt, by headers in lower case. */
 const placeholders: Readonly<Record<string, string>> = {
   'x-signature': '(signature)',
   'webhook-signature': '(signature)',
@@ -38,7 +38,9 @@ export function previewRequests(
 ): readonly PreviewedRequest[] {
   const masked = maskResource({ sealed: destination }) as Destination;
   const prepared = new PreparedDestination(masked);
+  const isInBatch = prepared.batch !== undefined;
   const own = prepared.headersOf(envelope.messageId, body, 0);
+  const unknown = isInBatch ? { ...placeholders, ...idsOfBatch(masked) } : placeholders;
   const event = { envelope, body, urlValues: noUrlValues };
   prepared.findUrls(event);
   return prepared.endpoints.map((endpoint) => {
@@ -48,15 +50,24 @@ export function previewRequests(
     return {
       method,
       url: isMade && masked.secretUrl !== true ? `${origin}${path}` : url,
-      headers: shownHeaders([
-        ...endpoint.headers,
-        ...own,
-        ...tokenOf(endpoint),
-        ...encodingOf(endpoint, body),
-      ]),
+      headers: shownHeaders(
+        [
+          ...endpoint.headers,
+          ...own,
+          ...tokenOf(endpoint),
+          ...encodingOf(endpoint, body, isInBatch),
+        ],
+        unknown,
+      ),
       ...(isMade ? undefined : { problem: withoutUrl(path.missing).detail }),
     };
   });
+}
+
+/** The other events of a batch are known when it is sent. */
+function idsOfBatch({ idempotencyHeader }: Destination): Readonly<Record<string, string>> {
+  const id = '(made from the ids of the events in the array)';
+  return { 'webhook-id': id, ...(idempotencyHeader && { [idempotencyHeader.toLowerCase()]: id }) };
 }
 
 /** A token is fetched when a request is sent. */
@@ -65,17 +76,26 @@ function tokenOf({ oauth2 }: PreparedEndpoint): readonly string[] {
 }
 
 /** The endpoint may have refused it lately; that is known where requests are sent. */
-function encodingOf({ compression }: PreparedEndpoint, body: Buffer): readonly string[] {
-  return compression?.isFor(body, 0) === true ? ['Content-Encoding', 'gzip'] : [];
+function encodingOf(
+  { compression }: PreparedEndpoint,
+  body: Buffer,
+  isInBatch: boolean,
+): readonly string[] {
+  if (compression === undefined) return [];
+  if (compression.isFor(body, 0)) return ['Content-Encoding', 'gzip'];
+  return isInBatch ? ['Content-Encoding', '(gzip, if the array has 1 KB)'] : [];
 }
 
-/** @param headers names and values in turn */
-function shownHeaders(headers: readonly string[]): Readonly<Record<string, string>> {
+/**
+ * @param headers names and values in turn
+ * @param unknown what stands in the place of values, by headers in lower case
+ */
+function shownHeaders(
+  headers: readonly string[],
+  unknown: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
   const names = headers.filter((_, index) => index % 2 === 0);
   return Object.fromEntries(
-    names.map((name, index) => [
-      name,
-      placeholders[name.toLowerCase()] ?? headers[2 * index + 1] ?? '',
-    ]),
+    names.map((name, index) => [name, unknown[name.toLowerCase()] ?? headers[2 * index + 1] ?? '']),
   );
 }

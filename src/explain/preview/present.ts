@@ -1,4 +1,5 @@
 import { counted, printable } from '../../printable.ts';
+import type { BatchRules } from '../../resources/resource.ts';
 import type { CallPreview, DestinationPreview } from './preview.ts';
 
 /** The most destinations of a call that are named although they do not get it; `wide` names all. */
@@ -33,7 +34,7 @@ function whatItIs({ type, event, messageId, user, source }: CallPreview): string
   return printable(`${name} ${messageId ?? ''} of user ${user ?? ''} and source ${source ?? ''}`);
 }
 
-function sentText({ destination, requests, body }: DestinationPreview): string {
+function sentText({ destination, requests, body, batch }: DestinationPreview): string {
   const shown = requests.map(({ method, url, headers, problem }) =>
     [
       `    ${method} ${printable(url)}`,
@@ -41,7 +42,14 @@ function sentText({ destination, requests, body }: DestinationPreview): string {
       ...Object.entries(headers).map(([name, value]) => `    ${name}: ${printable(value)}`),
     ].join('\n'),
   );
-  return [`  ${destination}: sent`, ...shown, `    ${printable(JSON.stringify(body))}`].join('\n');
+  const element = printable(JSON.stringify(body));
+  const [how, shownBody] =
+    batch === null ? ['sent', element] : [`sent in a batch: ${arrayOf(batch)}`, `[…,${element},…]`];
+  return [`  ${destination}: ${how}`, ...shown, `    ${shownBody}`].join('\n');
+}
+
+function arrayOf({ events, wait, bytes }: BatchRules): string {
+  return `an array of up to ${counted(events, 'event')} or ${bytes}, sent after ${wait} at the latest`;
 }
 
 /** For example `3 calls: 4 events for 2 destinations; 1 call for none`. */

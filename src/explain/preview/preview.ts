@@ -7,7 +7,7 @@ import { decodeEnvelope, envelopeHeader, userOf } from '../../event/envelope.ts'
 import type { Unmet } from '../../event/filter.ts';
 import type { OutgoingRecord } from '../../kafka/record.ts';
 import { ConfigIndex } from '../../resources/config/config-index.ts';
-import type { Destination, Source } from '../../resources/resource.ts';
+import type { BatchRules, Destination, Source } from '../../resources/resource.ts';
 import { unknownSource, type ReadCall } from '../../router/read-call.ts';
 import type { DeliveryTopics, Routes } from '../../router/route-call.ts';
 import { tellUnwanted, unmetBy, type Unwanted } from '../../router/unwanted.ts';
@@ -39,8 +39,10 @@ export interface DestinationPreview {
   readonly unmet: Unmet | null;
   /** One for each URL, of which the first success finishes the event. */
   readonly requests: readonly PreviewedRequest[];
-  /** The body of each request, parsed. */
+  /** The body of each request, parsed; in a batch, the event's element of the array. */
   readonly body: unknown;
+  /** The bounds of the array that the body stands in, also if it is alone; null: the request has this event alone. */
+  readonly batch: BatchRules | null;
 }
 
 /** A call, or why there is none. */
@@ -119,7 +121,8 @@ export class Preview {
     if (event !== undefined) {
       const requests = previewRequests(destination, event);
       const body = parsed(event.body);
-      return { destination: name, sent: true, ...noRule, requests, body };
+      const batch = destination.batch ?? null;
+      return { destination: name, sent: true, ...noRule, requests, body, batch };
     }
     if (!enabled) return notSent(name, 'disabled', 'it is disabled', null);
     const rule = this.#routes.unwanted(read, destination) ?? null;
@@ -146,7 +149,7 @@ function notSent(
   detail: string,
   unmet: Unmet | null,
 ): DestinationPreview {
-  return { destination, sent: false, rule, detail, unmet, requests: [], body: null };
+  return { destination, sent: false, rule, detail, unmet, requests: [], body: null, batch: null };
 }
 
 /** Topics that nothing is written to. */

@@ -77,6 +77,7 @@ describe('the preview of a call', () => {
           properties: { accountId: 'acme', total: 40 },
           timestamp: '2026-11-20T18:59:40.123Z',
         },
+        batch: null,
       },
     ]);
     assert.doesNotMatch(presentPreview([call], true), /t0ken|teehee/);
@@ -112,6 +113,34 @@ describe('the preview of a call', () => {
       (call) => call.destinations[0]?.requests[0]?.headers['Content-Encoding'],
     );
     assert.deepEqual(encodings, [undefined, 'gzip']);
+  });
+
+  it('says of a batch that the body is one element of an array, and that the id of the request is none of its own', async () => {
+    const batch = { events: 500, wait: '2s', bytes: '1MB' };
+    const destination = exampleDestination({
+      batch,
+      signature: 'standard',
+      idempotencyHeader: 'Idempotency-Key',
+      compress: 'gzip',
+    });
+    const long = { ...order, properties: { note: 'x'.repeat(1_024) } };
+    const [call, longCall] = await preview([order, long], { destinations: [destination] });
+    assert.ok(call !== undefined);
+    const [sent] = call.destinations;
+    assert.deepEqual(sent?.batch, batch);
+    const ofArray = '(made from the ids of the events in the array)';
+    const headers = sent.requests[0]?.headers ?? {};
+    assert.deepEqual(
+      ['webhook-id', 'Idempotency-Key', 'Content-Encoding'].map((name) => headers[name]),
+      [ofArray, ofArray, '(gzip, if the array has 1 KB)'],
+    );
+    assert.equal(longCall?.destinations[0]?.requests[0]?.headers['Content-Encoding'], 'gzip');
+    const text = presentPreview([call], false);
+    assert.match(
+      text,
+      /^ {2}crm: sent in a batch: an array of up to 500 events or 1MB, sent after 2s at the latest$/m,
+    );
+    assert.match(text, /^ {4}\[…,\{"version":1,.*\},…\]$/m);
   });
 
   it("has the event's values in the URL, and says which one is missing", async () => {
