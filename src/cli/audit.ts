@@ -152,7 +152,7 @@ export function selectionText(
   places: readonly unknown[],
 ): string {
   const { user, since, until, again, ...rest } = options;
-  const texts = ['destination', 'source', 'reason'].flatMap((name) => {
+  const texts = ['destination', 'customer', 'source', 'reason'].flatMap((name) => {
     const value = rest[name];
     const text = value instanceof Set ? [...value].join(', ') : value;
     return typeof text === 'string' ? [`${name} ${text}`] : [];

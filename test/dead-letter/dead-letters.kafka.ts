@@ -59,6 +59,7 @@ test('dead letters are listed by destination, reason, user and time', async () =
   assert.equal(big?.user, 'u1');
   assert.equal(big.messageId, 'm-big-u1');
   assert.equal(big.attempts, 3);
+  assert.deepEqual(await list('--customer', 'acme'), [big], 'by customer');
   assert.deepEqual(
     (await list('--user', 'a:b')).map(({ destination }) => destination),
     ['off'],
@@ -193,6 +194,9 @@ test('a dry run counts by reason and destination, and writes nothing', async () 
   );
   assert.match(stderr, /^1 event left out, because their destination is disabled .*: 1 off; /m);
   assert.match(stderr, /^1 event left out, because there is no event in it/m);
+  const acme = await box.run('redrive', '--dry-run', '--customer', 'acme');
+  assert.match(acme.stdout, /^REASON +DESTINATION +EVENTS\nexpired +big +1\n$/);
+  assert.doesNotMatch(acme.stderr, /left out/);
   assert.deepEqual(await box.written(), before);
 });
 
@@ -260,6 +264,12 @@ test('what makes no sense is refused in one sentence that says what is allowed',
     [['show', '1-2'], /Allowed: <partition>:<offset>/],
     [['redrive', '1:2:3'], /Allowed: <partition>:<offset>/],
     [['redrive', '0:0', '--destination', 'crm'], /give either places or options that select/],
+    [['redrive', '0:0', '--customer', 'acme'], /give either places or options that select/],
+    [
+      ['list', '--destination', 'big', '--customer', 'acme'],
+      /give either .* or --customer, not both$/m,
+    ],
+    [['redrive', '--customer', 'acme', '--earlier'], /--earlier needs --destination/],
     [['redrive', '--rate', 'fast'], /Allowed: a rate such as 100\/s/],
   ] as const) {
     const { code, stdout, stderr } = await box.end(...args);

@@ -55,7 +55,7 @@ export async function startLetterbox(
   const stdin = JSON.stringify([
     { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: ['wk'] },
     { ...destination, id: 'crm', name: 'CRM', sharedSecret: 'top-secret' },
-    { ...destination, id: 'big', name: 'Big', topic: 'dedicated' },
+    { ...destination, id: 'big', name: 'Big', topic: 'dedicated', customer: 'acme' },
     { ...destination, id: 'off', name: 'Off', enabled: false },
   ]);
   const { code, stderr } = await postrider.run(['apply', '-f', '-'], { stdin });

@@ -1,6 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { PostriderError } from '../../errors.ts';
-import { customerProblem } from '../../event/customer.ts';
 import { linkDurations, readLinkDuration } from '../../resources/customers/link-terms.ts';
 import { notSet } from '../../settings/misspelt.ts';
 import { settingsTable } from '../../settings/table.ts';
@@ -14,6 +13,7 @@ import {
   type NewLink,
   type WorkingLink,
 } from '../console/links.ts';
+import { parseCustomer } from '../letters/of-customer.ts';
 import { formatTable } from '../../resources/table.ts';
 import { isForPrograms, present, withOutput, type OutputOptions } from '../terminal/output.ts';
 
@@ -142,10 +142,4 @@ function parseExpires(text: string): number {
   const lastsMs = readLinkDuration(text);
   if (lastsMs !== undefined) return lastsMs;
   throw new InvalidArgumentError(`Allowed: a duration such as 12h or 7d, ${linkDurations}.`);
-}
-
-function parseCustomer(text: string): string {
-  const problem = customerProblem(text);
-  if (problem === undefined) return text;
-  throw new InvalidArgumentError(`It ${problem}.`);
 }

@@ -25,6 +25,7 @@ import { nameOfDestination } from '../../resources/notice-hook.ts';
 import { auditedRun, ofDestinations, selectionText } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { followed } from '../letters/follow.ts';
+import { lettersOfCustomer, parseCustomer } from '../letters/of-customer.ts';
 import { listLetters, serviceAccess, showLetter } from '../letters/letters.ts';
 import {
   parseIds,
@@ -47,6 +48,7 @@ const clocksApartMs = 600_000;
 
 interface SelectOptions extends SearchOptions {
   readonly destination?: ReadonlySet<string>;
+  readonly customer?: string;
   readonly reason?: ReadonlySet<string>;
   readonly message?: string;
 }
@@ -109,6 +111,11 @@ function withSelection(command: Command): Command {
       parseIds,
     )
     .option(
+      '--customer <id>',
+      'only events for the destinations that this customer has now',
+      parseCustomer,
+    )
+    .option(
       '--reason <reasons>',
       'only these reasons, separated by commas; http-4xx names a class',
       parseReasons,
@@ -144,19 +151,16 @@ async function endOf(context: Context, letter: DeadLetter): Promise<EndAgain> {
 }
 
 async function list(context: Context, options: SelectOptions & ListOptions): Promise<void> {
-  const selection = selectionOf(options);
-  const { destination: ids } = options;
-  if (ids !== undefined)
-    warnIfUnknown(context, ids, await readStoredResources(await serviceAccess(context)));
-  await listLetters(context, deadLetters, selection, options);
+  await listLetters(context, deadLetters, await selectionNow(context, options), options);
 }
 
 async function summarize(context: Context, options: SelectOptions & OutputOptions): Promise<void> {
   const access = await serviceAccess(context);
   await requireLetters(access, deadLetters);
+  const selection = await selectionNow(context, options);
   const summary = new LetterSummary();
   await followed(context, { noun: deadLetters.noun }, async (caller) => {
-    const found = await searchLetters(access, deadLetters, selectionOf(options), caller);
+    const found = await searchLetters(access, deadLetters, selection, caller);
     for await (const letter of found.letters)
       summary.add(letter, found.redrives.timeMsOf(letter.record) !== undefined);
   });
@@ -173,29 +177,30 @@ async function redrive(
   refusePlacesWithSelection(places, options);
   if (options.earlier === true && options.destination === undefined)
     throw new PostriderError('usage', '--earlier needs --destination: name whose events are sent');
-  const selection = { ...selectionOf(options), places };
-  const { destination, allDestinations, earlier, again, rate, wait, dryRun } = options;
-  const chosen: DeadRedrive = {
-    selection,
-    destinations: destination,
-    allDestinations,
-    earlier,
-    againMs: again,
-    rate,
-    waitMs: wait,
-    remedies: remediesOf(options),
-  };
+  refuseContradictions(options);
+  const { allDestinations, earlier, again, rate, wait, dryRun } = options;
   const { noun } = deadLetters;
   const access = await serviceAccess(context);
   await withWaysBack(access, async (ways) => {
-    if (destination !== undefined) warnIfUnknown(context, destination, ways.config.resources);
+    const { destinations, ...selected } = selectionOf(context, options, ways.config.resources);
+    const selection = { ...selected, places };
+    const chosen: DeadRedrive = {
+      selection,
+      destinations,
+      allDestinations,
+      earlier,
+      againMs: again,
+      rate,
+      waitMs: wait,
+      remedies: remediesOf(options),
+    };
     if (dryRun === true) {
       await countWith(context, noun, options, (caller) =>
         countDeadLetters(access, ways, chosen, caller),
       );
       return;
     }
-    const done = { action: 'redrive', ...ofDestinations(destination) } as const;
+    const done = { action: 'redrive', ...ofDestinations(destinations) } as const;
     const text = selectionText({ ...options }, places);
     await auditedRun(context, done, text, async (onSent) => {
       await confirmAll(context, access, deadLetters, selection, options);
@@ -207,14 +212,46 @@ async function redrive(
   });
 }
 
-function selectionOf(options: SelectOptions): Selection<DeadLetter> {
-  const { destination: destinations, user, reason: reasons, message: messageId } = options;
+/** The selection by the configuration as it is now, which is read only if the options name any of it. */
+async function selectionNow(
+  context: Context,
+  options: SelectOptions,
+): Promise<Selection<DeadLetter>> {
+  refuseContradictions(options);
+  const isRead = options.destination !== undefined || options.customer !== undefined;
+  const resources = isRead ? await readStoredResources(await serviceAccess(context)) : new Map();
+  return selectionOf(context, options, resources);
+}
+
+/**
+ * Refuses options that contradict each other, before Kafka is asked for anything.
+ * @throws PostriderError `usage`
+ */
+function refuseContradictions(options: SelectOptions): void {
+  if (options.destination !== undefined && options.customer !== undefined)
+    throw new PostriderError('usage', 'give either --destination or --customer, not both');
+  searchAreaOf(options, undefined);
+}
+
+/** @throws PostriderError `not-found` for a customer without destinations */
+function selectionOf(
+  context: Context,
+  options: SelectOptions,
+  resources: StoredResources,
+): Selection<DeadLetter> & Pick<DeadRedrive, 'destinations'> {
+  const { destination: named, customer, user, reason: reasons, message: messageId } = options;
+  if (named !== undefined) warnIfUnknown(context, named, resources);
+  const own = customer === undefined ? undefined : lettersOfCustomer(resources, customer);
+  const destinations = own?.destinations ?? named;
   const [only] = destinations?.size === 1 ? destinations : [];
   const isKeyKnown = only !== undefined && user !== undefined;
   const key = isKeyKnown ? deliveryKey(only, writable(user)) : undefined;
   return {
+    destinations,
     area: searchAreaOf(options, key),
-    matches: (letter) => isSelectedDeadLetter(letter, { destinations, user, reasons, messageId }),
+    matches: (letter) =>
+      isSelectedDeadLetter(letter, { destinations, user, reasons, messageId }) &&
+      own?.has(letter) !== false,
   };
 }
 

@@ -1,0 +1,45 @@
+import { InvalidArgumentError } from 'commander';
+import type { DeadLetter } from '../../dead-letter/dead-letter.ts';
+import { PostriderError } from '../../errors.ts';
+import { customerProblem } from '../../event/customer.ts';
+import { isOf } from '../../event/uid.ts';
+import { hintAt } from '../../near.ts';
+import { printable } from '../../printable.ts';
+import { readableOfKind, type StoredResources } from '../../resources/config/stored-resources.ts';
+
+/** The dead letters of one customer: those of the destinations that they have now. */
+export interface CustomersLetters {
+  readonly destinations: ReadonlySet<string>;
+  /**
+   * Says no to a letter of an earlier destination whose id one of theirs has now, because that one may have been
+   * another customer's. The same holds for a letter whose identity cannot be read.
+   */
+  has(letter: Pick<DeadLetter, 'destinationId' | 'envelope'>): boolean;
+}
+
+/** @throws PostriderError `not-found` for a customer without destinations */
+export function lettersOfCustomer(stored: StoredResources, customer: string): CustomersLetters {
+  const all = readableOfKind(stored, 'Destination');
+  const own = new Map(
+    all.filter((each) => each.customer === customer).map((each) => [each.id, each]),
+  );
+  if (own.size === 0) {
+    const hint = hintAt(customer, new Set(all.flatMap((each) => each.customer ?? [])));
+    const sentence = `no destination is of customer ${printable(customer)}${hint}`;
+    throw new PostriderError('not-found', sentence);
+  }
+  return {
+    destinations: new Set(own.keys()),
+    has: ({ destinationId, envelope }) => {
+      const destination = own.get(destinationId);
+      return destination !== undefined && envelope !== undefined && isOf(destination, envelope);
+    },
+  };
+}
+
+/** The id of a customer as an option of a command. */
+export function parseCustomer(text: string): string {
+  const problem = customerProblem(text);
+  if (problem === undefined) return text;
+  throw new InvalidArgumentError(`It ${problem}.`);
+}
