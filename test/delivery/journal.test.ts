@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { Ajv } from 'ajv';
 import { describeLine } from '../../src/attempts/describe.ts';
+import { outcomeOfResults } from '../../src/delivery/batch/results.ts';
 import { AttemptJournal, type JournalOptions } from '../../src/delivery/journal/journal.ts';
 import { deliveredDespite, outcomeOfStatus, timedOut } from '../../src/delivery/outcome.ts';
 import { decodeAttemptLines, type AttemptLine } from '../../src/event/attempt-line.ts';
@@ -312,12 +313,33 @@ test('whatever a worker writes shows of a secret URL its origin and a hash', asy
     assert.deepEqual(shownBy(what), shown);
 });
 
-test('an attempt tells its place in a batch, and the id of that batch', () => {
-  const [line] = decodeAttemptLines(
-    Buffer.from(
-      '{"kind":"attempt","attempt":1,"outcome":"delivered","status":207,"tookMs":20,"batch":{"id":"batch_a","place":3,"events":100}}',
-    ),
+test('an attempt tells its place in a batch, and the id of the request that carried it', async () => {
+  const { world, written } = scene();
+  world.addDestination('crm', { batch: { events: 3, wait: '1s', bytes: '256KB' } });
+  const ids: string[] = [];
+  world.answer = (_url, { messageId, batchSize }) => {
+    ids.push(messageId);
+    const body = JSON.stringify({ results: [{ status: 200 }, { status: 422 }, { status: 200 }] });
+    const reading = { answerRules: undefined, keptAnswerBytes: 0 };
+    const of = batchSize === 3 ? Buffer.from(body) : undefined;
+    return { outcome: outcomeOfResults(207, batchSize ?? 1, of, reading), afterMs: 20 };
+  };
+  for (const user of ['ann', 'bea', 'cem', 'dan']) world.publish('crm', user);
+  await world.clock.pass(minuteMs);
+  const attempts = written.lines().flatMap((line) => (line.kind === 'attempt' ? [line] : []));
+  const [first = '', second = ''] = ids;
+  assert.match(first, /^batch_/);
+  assert.deepEqual(
+    attempts
+      .toSorted((a, b) => a.messageId.localeCompare(b.messageId))
+      .map((line) => describeLine(line)),
+    [
+      `attempt 1 (1 of 3 in batch ${first}) delivered, 200 in 20 ms`,
+      `attempt 1 (2 of 3 in batch ${first}) refused: answered 422 in 20 ms`,
+      `attempt 1 (3 of 3 in batch ${first}) delivered, 200 in 20 ms`,
+      `attempt 1 (1 of 1 in batch ${second}) delivered, 207 in 20 ms`,
+    ],
   );
-  assert.ok(line);
-  assert.equal(describeLine(line), 'attempt 1 (3 of 100 in batch batch_a) delivered, 207 in 20 ms');
+  for (const batch of [{ id: first, place: 0, events: 3 }, { id: first, place: 1 }, {}])
+    assert.ok(!isLine({ ...attempts[0], batch }), 'the schema knows the field');
 });

@@ -201,6 +201,21 @@ describe('at a destination', () => {
     assert.deepEqual([told.state, told.unwanted], ['delivered', null]);
   });
 
+  test('an attempt in a batch says which one, and at which place', () => {
+    const batch = { id: 'batch_a', place: 3, events: 100 };
+    const lines = [{ ...attempt(1, 'delivered'), batch }] as EventLine[];
+    const told = crm({ lines });
+    assert.equal(told.detail, 'at attempt 1 (3 of 100 in batch batch_a), in 12 ms');
+    assert.equal(
+      told.happened.at(-1)?.what,
+      'attempt 1 (3 of 100 in batch batch_a) delivered, 200 in 12 ms',
+    );
+    assert.match(
+      presentStory(tellStory(evidence({ lines }))),
+      /^crm +delivered +\S+ +at attempt 1 \(3 of 100 in batch batch_a\), in 12 ms/m,
+    );
+  });
+
   test('a dead letter that no line tells of is in the list of what happened', () => {
     const told = crm({ letters: [letter(20, 25)] });
     assert.deepEqual(
