@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { askingBy } from '../../../src/console/access/may-ask.ts';
+import { framedPolicy, headers } from '../../../src/console/access/page-headers.ts';
 import type { Brand } from '../../../src/console/brand/brand.ts';
 import { loadPages } from '../../../src/console/build-pages.ts';
 import { destinationHealths } from '../../../src/event/destination-health.ts';
@@ -17,10 +18,6 @@ import { fakeApi, fakeEventNames, type FakeApi } from './fake-api.ts';
 import { fakeData, type FakeData } from './fake-data.ts';
 
 const veil = new Veil(Buffer.alloc(32, 1));
-
-/** As the console's own server sends it. */
-const contentSecurityPolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 export interface FakeConsole {
   readonly origin: string;
@@ -39,6 +36,8 @@ interface FakeState {
   /** The destinations of the customer in the session. */
   readonly own?: ReadonlySet<string>;
   readonly concerns?: readonly Concern[];
+  /** The origins whose pages may show a customer's pages in a frame. */
+  readonly frameAncestors?: readonly string[];
   /** Every answer of the API is this one. */
   readonly failure?: { readonly status: number; readonly detail: string };
 }
@@ -69,7 +68,12 @@ export async function startFakeConsole(
 
   const server: Server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://console');
-    response.setHeader('content-security-policy', contentSecurityPolicy);
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    const framed = framedPolicy(url.pathname, fake.state.frameAncestors ?? []);
+    if (framed !== undefined) {
+      response.setHeader('content-security-policy', framed);
+      response.removeHeader('x-frame-options');
+    }
     if (url.pathname.startsWith('/api/v1/')) {
       void answer(url, request, response);
       return;

@@ -13,6 +13,14 @@ export const busy: FakeData = fakeData(5_000);
 let browser: Promise<Browser> | undefined;
 after(async () => (await browser)?.close());
 
+/** One for all tests of a file. */
+export function browserAt(executablePath: string): Promise<Browser> {
+  return (browser ??= chromium.launch({
+    executablePath,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'],
+  }));
+}
+
 interface Visit {
   readonly page: Page;
   readonly fake: FakeConsole;
@@ -36,17 +44,13 @@ export function visiting(
 ): void {
   testNeeding([programs.chromium], title, async (executablePath) => {
     const { data = busy, session = operator, brand, own, locale = 'en-US' } = given;
-    browser ??= chromium.launch({
-      executablePath,
-      args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'],
-    });
     const fake = await startFakeConsole({
       data,
       session,
       brand,
       ...(own === undefined ? {} : { own }),
     });
-    const context = await (await browser).newContext({ locale });
+    const context = await (await browserAt(executablePath)).newContext({ locale });
     const page = await context.newPage();
     page.setDefaultTimeout(15_000);
     const wrong: string[] = [];
