@@ -24,6 +24,7 @@ const lines: readonly AttemptLine[] = [
     cause: 'tls',
     detail: 'not trusted',
     redrivenAt: of.at,
+    batch: { id: 'batch_a', place: 3, events: 100 },
   }),
   { kind: 'retry', ...event, attempts: 2, until: of.at, deadline: of.at },
   { kind: 'deferred', ...event, attempts: 0, cause: 'breaker-open' },

@@ -322,7 +322,7 @@ test('an attempt tells its place in a batch, and the id of the request that carr
     const body = JSON.stringify({ results: [{ status: 200 }, { status: 422 }, { status: 200 }] });
     const reading = { answerRules: undefined, keptAnswerBytes: 0 };
     const of = batchSize === 3 ? Buffer.from(body) : undefined;
-    return { outcome: outcomeOfResults(207, batchSize ?? 1, of, reading), afterMs: 20 };
+    return { outcome: outcomeOfResults(207, batchSize, of, reading), afterMs: 20 };
   };
   for (const user of ['ann', 'bea', 'cem', 'dan']) world.publish('crm', user);
   await world.clock.pass(minuteMs);

@@ -66,7 +66,16 @@ export function rateOption(description: string): Option {
   return new Option('--rate <rate>', description).argParser(parsePace);
 }
 
-const selecting = ['source', 'destination', 'customer', 'reason', 'user', 'message', 'since', 'until'];
+const selecting = [
+  'source',
+  'destination',
+  'customer',
+  'reason',
+  'user',
+  'message',
+  'since',
+  'until',
+];
 
 /** Tells whether any option selects letters. */
 export function isSelecting(options: object): boolean {
