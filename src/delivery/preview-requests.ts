@@ -21,7 +21,7 @@ export interface RoutedEvent {
   readonly body: Buffer;
 }
 
-/** What stands in the place of values that differ on each attempt, by headers in lower case. */
+/** The texts in the place of values that differ on each attempt, by headers in lower case. */
 const placeholders: Readonly<Record<string, string>> = {
   'x-signature': '(signature)',
   'webhook-signature': '(signature)',
@@ -88,7 +88,7 @@ function encodingOf(
 
 /**
  * @param headers names and values in turn
- * @param unknown what stands in the place of values, by headers in lower case
+ * @param unknown texts in the place of values, by headers in lower case
  */
 function shownHeaders(
   headers: readonly string[],
