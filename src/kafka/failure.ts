@@ -64,7 +64,12 @@ const resourceOf: Readonly<Record<string, string>> = {
  * @param about names of what was requested, one of which the right is for
  */
 export function refusedRight(error: unknown, about?: string): string | undefined {
-  const resource = resourceOf[failureOf(error).reason];
+  return rightBehind(failureOf(error), about);
+}
+
+/** The same for a failure that is known already. */
+export function rightBehind({ reason }: KafkaFailure, about?: string): string | undefined {
+  const resource = resourceOf[reason];
   if (resource === undefined) return undefined;
   const which = about === undefined ? `a ${resource}` : `${resource} ${about}`;
   return `Kafka's ACLs refuse this principal what it needs of ${which}`;

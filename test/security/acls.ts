@@ -448,7 +448,7 @@ test('a right that is missing is told in one sentence, by roles and by commands'
     ['resources', 'Read', 'postrider.config', ['get', 'source'], /of topic postrider\.config$/],
     [
       ...(['resources', 'Write', 'postrider.config', ['apply', '-f', '-']] as const),
-      /do not let this principal write to topic postrider\.config$/,
+      /refuse this principal what it needs of topic postrider\.config$/,
     ],
     [
       'operator',

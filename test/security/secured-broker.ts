@@ -53,6 +53,7 @@ export interface SecuredBroker {
 export const everything: readonly Right[] = [
   { type: 'topic', name: '*', prefix: false, operations: ['All'] },
   { type: 'group', name: '*', prefix: false, operations: ['All'] },
+  { type: 'transactionalId', name: '*', prefix: false, operations: ['Describe', 'Write'] },
 ];
 
 const listeners = ['TLS', 'MUTUAL', 'SASL', 'AGAIN', 'EXPIRED', 'OTHER'] as const;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PostriderError } from '../../errors.ts';
 import type { KafkaCluster } from '../cluster/cluster.ts';
 import type { TopicMetadata } from '../cluster/latest-metadata.ts';
-import { failureNamed, failureOf, refusedRight, type KafkaFailure } from '../failure.ts';
+import { failureNamed, failureOf, rightBehind, type KafkaFailure } from '../failure.ts';
 import { encodeBatch, type BatchRecord } from '../protocol/batch-writer.ts';
 import type { Compressor } from '../protocol/compressor.ts';
 import type { ProducedPartition, ProducerIdentity } from '../protocol/produce.ts';
@@ -132,7 +132,7 @@ export class ExclusiveWriter {
     const topics = [{ topic, partitions: [{ partition, batch }] }];
     let attempts = 0;
     try {
-      return await this.#insist(`topic ${topic}`, async () => {
+      return await this.#insist(topic, async () => {
         const leader = await this.#leader();
         attempts += 1;
         const [answer] = await this.#cluster.produce(leader, { timeoutMs: ackTimeoutMs, topics });
@@ -169,9 +169,7 @@ export class ExclusiveWriter {
 
   async #identify(): Promise<ProducerIdentity> {
     const { transactionalId } = this.#options;
-    return this.#insist(`transactional id ${transactionalId}`, () =>
-      this.#cluster.fencingProducerId(transactionalId),
-    );
+    return this.#insist(transactionalId, () => this.#cluster.fencingProducerId(transactionalId));
   }
 
   /**
@@ -193,7 +191,7 @@ export class ExclusiveWriter {
         if (error instanceof PostriderError) throw error;
         failure = failureOf(error);
       }
-      const right = refusedRight({ type: failure.reason, name: failure.reason }, about);
+      const right = rightBehind(failure, about);
       if (right !== undefined) throw new PostriderError('kafka-refused', right);
       if (performance.now() > untilMs) throw uncertain(failure);
       await delay(backoffMs(failures));
