@@ -200,12 +200,7 @@ export const settingsTable: Table = {
       'origins such as https://shop.example or https://*.shop.example, separated by commas, or *',
     parse: list(origin),
   },
-  gatewayTrustedProxies: {
-    name: 'GATEWAY_TRUSTED_PROXIES',
-    fallback: [],
-    allowed: 'networks, e.g. 10.0.0.0/8,fd00::/8',
-    parse: list(network),
-  },
+  gatewayTrustedProxies: networks('GATEWAY_TRUSTED_PROXIES'),
   gatewayRateLimit: {
     name: 'GATEWAY_RATE_LIMIT',
     fallback: 5_000,
@@ -256,12 +251,7 @@ export const settingsTable: Table = {
     'an http(s) URL without a path, e.g. http://postrider-api:8082',
     webOrigin,
   ),
-  consoleTrustedProxies: {
-    name: 'CONSOLE_TRUSTED_PROXIES',
-    fallback: [],
-    allowed: 'networks, e.g. 10.0.0.0/8,fd00::/8',
-    parse: list(network),
-  },
+  consoleTrustedProxies: networks('CONSOLE_TRUSTED_PROXIES'),
   consoleSessionKey: secret('CONSOLE_SESSION_KEY', '32 bytes in base64', key),
   consoleTokensFile: optional('CONSOLE_TOKENS_FILE', 'a path', text),
   consoleOidcIssuer: optional(
@@ -287,12 +277,7 @@ export const settingsTable: Table = {
     'an address or a name of this machine, e.g. 0.0.0.0',
     matching(/^[\w.:-]{1,253}$/),
   ),
-  apiTrustedProxies: {
-    name: 'API_TRUSTED_PROXIES',
-    fallback: [],
-    allowed: 'networks, e.g. 10.0.0.0/8,fd00::/8',
-    parse: list(network),
-  },
+  apiTrustedProxies: networks('API_TRUSTED_PROXIES'),
   apiMaxDestinationsPerCustomer: integer('API_MAX_DESTINATIONS_PER_CUSTOMER', 20, 1, 100_000),
   apiCustomerSources: {
     name: 'API_CUSTOMER_SOURCES',
@@ -406,6 +391,11 @@ function secret<T>(
   parse: (given: string) => T | undefined,
 ): Setting<T | undefined> {
   return { ...optional(name, allowed, parse), secret: true };
+}
+
+function networks(name: string): Setting<readonly string[]> {
+  const allowed = 'networks, e.g. 10.0.0.0/8,fd00::/8';
+  return { name, allowed, parse: list(network), fallback: [] };
 }
 
 /** A setting that lists values of a claim. */

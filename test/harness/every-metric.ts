@@ -1,5 +1,5 @@
 import { SyncMetrics } from '../../src/audience/metrics.ts';
-import { ApiMetrics } from '../../src/api/metrics.ts';
+import { ApiMetrics } from '../../src/api/api.ts';
 import { ConsoleMetrics } from '../../src/console/metrics.ts';
 import { exposeCertificates } from '../../src/cli/roles/follow-credentials.ts';
 import { exposeUnwritable, producerHooks } from '../../src/cli/roles/producer-metrics.ts';
