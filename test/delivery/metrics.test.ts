@@ -173,6 +173,7 @@ function ownHistograms(): { name: string; labelNames: string[]; upperBounds: num
 test('no histogram has a series for each user or destination', () => {
   const labels = ownHistograms().map(({ name, labelNames }) => [name, labelNames]);
   assert.deepEqual(Object.fromEntries(labels), {
+    postrider_api_request_seconds: ['status'],
     postrider_gateway_request_seconds: [],
     postrider_router_age_seconds: [],
     postrider_delivery_age_seconds: ['path'],
