@@ -26,8 +26,14 @@ export function text(minLength: number, maxLength: number, description: string):
   return { type: 'string', minLength, maxLength, description };
 }
 
+export const flag: Parameter = { type: 'boolean', description: 'true or false' };
+
+export function oneOf(values: readonly string[]): Parameter {
+  return { type: 'string', enum: [...values], description: `one of ${values.join(', ')}` };
+}
+
 /** A time that JavaScript can parse too. It cannot parse other ISO 8601, such as an offset of `+01`. */
-export const time: Parameter = {
+const time: Parameter = {
   type: 'string',
   format: 'date-time',
   pattern: '^[0-9-]{10}T[0-9]{2}:[0-9]{2}:[0-5][0-9]([.][0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$',
@@ -48,4 +54,18 @@ export const paging: Readonly<Record<'cursor' | 'limit', Parameter>> = {
     default: 50,
     description: 'a whole number from 1 to 500',
   },
+};
+
+/** The parameters that the API and the console's API describe in the same words: events to send again, and a link's terms. */
+export const shared: Parameters = {
+  customer: text(1, 128, 'the id of a customer, at most 128 characters'),
+  message: text(1, 1_024, 'a message id, at most 1024 characters'),
+  user: text(1, 1_024, 'the id of a user, at most 1024 characters'),
+  since: time,
+  until: time,
+  again: flag,
+  rate: text(3, 20, 'how many per time, such as 100/s or 30/m'),
+  dryRun: flag,
+  expires: text(2, 20, 'a duration such as 12h or 7d'),
+  bodies: flag,
 };

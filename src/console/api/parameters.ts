@@ -1,8 +1,10 @@
 import {
   accepting,
+  flag,
+  oneOf,
   paging,
+  shared,
   text,
-  time,
   type Accept,
   type Parameters,
 } from '../../http-api/parameters.ts';
@@ -14,51 +16,23 @@ import { orders, outcomes, ranges } from './choices.ts';
 export const parameters: Parameters = {
   id: text(1, 200, 'the id of a destination, at most 200 characters'),
   search: text(0, 200, 'a part of an id, a name or a customer, at most 200 characters'),
-  state: {
-    type: 'string',
-    enum: [...destinationHealths],
-    description: `one of ${destinationHealths.join(', ')}`,
-  },
-  sort: {
-    type: 'string',
-    enum: [...orders],
-    default: 'urgency',
-    description: `one of ${orders.join(', ')}`,
-  },
-  outcome: {
-    type: 'string',
-    enum: [...outcomes],
-    description: `one of ${outcomes.join(', ')}`,
-  },
+  state: oneOf(destinationHealths),
+  sort: { ...oneOf(orders), default: 'urgency' },
+  outcome: oneOf(outcomes),
   ...paging,
-  range: {
-    type: 'string',
-    enum: [...ranges],
-    default: '1h',
-    description: `one of ${ranges.join(', ')}`,
-  },
-  failed: { type: 'boolean', description: 'true or false' },
+  ...shared,
+  range: { ...oneOf(ranges), default: '1h' },
+  failed: flag,
   url: text(1, 2_048, 'a URL as attempts have it, at most 2048 characters'),
-  message: text(1, 1_024, 'a message id, at most 1024 characters'),
-  user: text(1, 1_024, 'the id of a user, at most 1024 characters'),
   after: {
     type: 'string',
     pattern: '^[0-9]{1,16}$',
     description: 'the `seq` of an attempt, a whole number of at most 16 digits',
   },
-  customer: text(1, 128, 'the id of a customer, at most 128 characters'),
   destination: text(1, 200, 'the id of a destination, at most 200 characters'),
-  kind: {
-    type: 'string',
-    enum: [...resourceKinds],
-    description: `one of ${resourceKinds.join(', ')}`,
-  },
+  kind: oneOf(resourceKinds),
   source: text(0, 200, 'the id of a source, at most 200 characters; empty: none is known'),
   reason: text(1, 100, 'a reason as the summary has it, or http-4xx, at most 100 characters'),
-  since: time,
-  until: time,
-  expires: text(2, 20, 'a duration such as 12h or 7d'),
-  bodies: { type: 'boolean', description: 'true or false' },
   places: {
     type: 'array',
     items: { type: 'string', pattern: '^[0-9]{1,9}:[0-9]{1,15}$' },
@@ -66,10 +40,7 @@ export const parameters: Parameters = {
     maxItems: 500,
     description: '1 to 500 places as `place` has them, such as "3:17"',
   },
-  again: { type: 'boolean', description: 'true or false' },
-  rate: text(3, 20, 'how many per time, such as 100/s or 30/m'),
-  all: { type: 'boolean', description: 'true or false' },
-  dryRun: { type: 'boolean', description: 'true or false' },
+  all: flag,
 };
 
 /** For a route's `querystring` or `params`. */
