@@ -81,7 +81,7 @@ export class DeliveryEvents {
     this.#metrics.delivered += 1;
     const nowMs = this.#clock.now();
     const ageMs = nowMs - job.envelope.appendTimeMs;
-    this.#metrics.ageSeconds[pathOf(job, spells, nowMs)].observe(ageMs / 1_000);
+    this.#metrics.ageSeconds[pathOf(job, spells, nowMs)].add(ageMs / 1_000);
   }
 
   requestEnded(job: Job, endpoint: Endpoint, outcome: Outcome, tookMs: number): void {
@@ -127,7 +127,7 @@ export class DeliveryEvents {
         { destination: job.envelope.destinationId, url: endpoint.prepared.publicUrl },
         'an endpoint refuses compressed bodies (415): it gets them uncompressed, and a compressed one again in an hour',
       );
-    this.#metrics.requestSeconds.observe(tookMs / 1_000);
+    this.#metrics.requestSeconds.add(tookMs / 1_000);
     add(this.#metrics.requests, outcomeLabel(outcome));
     // A 429 only asks for patience, and permanent refusals are in the dead letters.
     // What our own network does is told once, when it begins.

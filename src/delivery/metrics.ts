@@ -1,7 +1,8 @@
-import { Counter, Histogram } from 'prom-client';
+import { Counter } from 'prom-client';
 import { formatDuration } from '../duration.ts';
 import { isTrouble } from '../event/destination-status.ts';
 import { dueTimeJitter } from '../event/tier-delay.ts';
+import { Distribution, exposeDistributions } from '../ops/distribution.ts';
 import {
   ageBucketsSeconds,
   exposeCount,
@@ -84,8 +85,12 @@ export class DeliveryMetrics {
   readonly stuckRecords: Counter;
   readonly redelivered: Counter;
   readonly commitFailures: Counter;
-  readonly ageSeconds: Readonly<Record<DeliveryPath, Histogram.Internal<'path'>>>;
-  readonly requestSeconds: Histogram;
+  readonly ageSeconds: Readonly<Record<DeliveryPath, Distribution>> = {
+    straight: new Distribution(ageBucketsSeconds),
+    detour: new Distribution(ageBucketsSeconds),
+    sync: new Distribution(ageBucketsSeconds),
+  };
+  readonly requestSeconds: Distribution = new Distribution(requestBucketsSeconds);
 
   constructor(registry: MetricsRegistry, retryTiersMs: readonly number[] = []) {
     const registers = [registry];
@@ -217,27 +222,27 @@ export class DeliveryMetrics {
       'postrider_delivery_commit_failures_total',
       'Commits of offsets that failed and are repeated.',
     );
-    const age = new Histogram({
-      name: 'postrider_delivery_age_seconds',
-      help:
-        "From the call's append to its delivery. detour: it had failed, was put off, was sent again, or was " +
-        'late because of its destination. sync: an audience sync wrote it. straight: all others.',
-      labelNames: ['path'],
-      buckets: ageBucketsSeconds,
-      registers,
-    });
-    for (const path of deliveryPaths) age.zero({ path });
-    this.ageSeconds = {
-      straight: age.labels('straight'),
-      detour: age.labels('detour'),
-      sync: age.labels('sync'),
-    };
-    this.requestSeconds = new Histogram({
-      name: 'postrider_request_seconds',
-      help: 'Time from the start of a request to an endpoint until its outcome.',
-      buckets: requestBucketsSeconds,
-      registers,
-    });
+    exposeDistributions(
+      registry,
+      {
+        name: 'postrider_delivery_age_seconds',
+        help:
+          "From the call's append to its delivery. detour: it had failed, was put off, was sent again, or was " +
+          'late because of its destination. sync: an audience sync wrote it. straight: all others.',
+        bounds: ageBucketsSeconds,
+        label: 'path',
+      },
+      () => Object.entries(this.ageSeconds),
+    );
+    exposeDistributions(
+      registry,
+      {
+        name: 'postrider_request_seconds',
+        help: 'Time from the start of a request to an endpoint until its outcome.',
+        bounds: requestBucketsSeconds,
+      },
+      () => [['', this.requestSeconds]],
+    );
   }
 }
 

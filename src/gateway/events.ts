@@ -32,8 +32,8 @@ export class GatewayEvents implements WriterEvents {
   /** A request was answered with success, and these of its calls were rejected. */
   accepted(calls: number, rejections: readonly Rejection[], receivedMs: number): void {
     add(this.#metrics.requests, 'accepted');
-    this.#metrics.calls.inc(calls);
-    this.#metrics.requestSeconds.observe((this.#clock.now() - receivedMs) / 1_000);
+    this.#metrics.calls += calls;
+    this.#metrics.requestSeconds.add((this.#clock.now() - receivedMs) / 1_000);
     for (const { reason } of rejections) add(this.#metrics.rejected, reason);
     if (rejections.length === 0) return;
     const unlogged = this.#rejections.pass(this.#clock.now());
@@ -71,7 +71,7 @@ export class GatewayEvents implements WriterEvents {
   }
 
   givenUp(calls: number, isKafkaThere: boolean): void {
-    this.#metrics.givenUp.inc(calls);
+    this.#metrics.givenUp += calls;
     if (!isKafkaThere) return;
     const unlogged = this.#someLost.pass(this.#clock.now());
     if (unlogged === undefined) return;

@@ -1,6 +1,6 @@
-import { Counter, Histogram } from 'prom-client';
 import { rejectReasons, type RejectReason } from '../event/rejection.ts';
-import { exposeGauge, exposeTally, type MetricsRegistry } from '../ops/metrics.ts';
+import { Distribution, exposeDistributions } from '../ops/distribution.ts';
+import { exposeCount, exposeGauge, exposeTally, type MetricsRegistry } from '../ops/metrics.ts';
 import { oddFieldReasons, type Oddity } from './odd-fields.ts';
 import { refusalCodes, type RefusalCode } from './refusal.ts';
 
@@ -21,13 +21,12 @@ export class GatewayMetrics {
   readonly requests: Map<'accepted' | RefusalCode, number> = new Map();
   readonly rejected: Map<RejectReason, number> = new Map();
   readonly oddFields: Map<Oddity['reason'], number> = new Map();
-  readonly calls: Counter;
-  readonly givenUp: Counter;
+  calls = 0;
+  givenUp = 0;
   /** Without refusals: many are instant, and would hide a slow Kafka. `requests` counts them by code. */
-  readonly requestSeconds: Histogram;
+  readonly requestSeconds: Distribution = new Distribution(requestBucketsSeconds);
 
   constructor(registry: MetricsRegistry) {
-    const registers = [registry];
     exposeTally(
       registry,
       'postrider_gateway_requests_total',
@@ -52,22 +51,27 @@ export class GatewayMetrics {
       oddFieldReasons,
       () => this.oddFields,
     );
-    this.calls = new Counter({
-      name: 'postrider_gateway_calls_total',
-      help: 'Calls that Kafka acknowledged, rejected ones included.',
-      registers,
-    });
-    this.givenUp = new Counter({
-      name: 'postrider_gateway_given_up_calls_total',
-      help: 'Calls that Kafka did not acknowledge in time. Kafka may have stored them nevertheless.',
-      registers,
-    });
-    this.requestSeconds = new Histogram({
-      name: 'postrider_gateway_request_seconds',
-      help: 'Time from the headers of an accepted request to its answer.',
-      buckets: requestBucketsSeconds,
-      registers,
-    });
+    exposeCount(
+      registry,
+      'postrider_gateway_calls_total',
+      'Calls that Kafka acknowledged, rejected ones included.',
+      () => this.calls,
+    );
+    exposeCount(
+      registry,
+      'postrider_gateway_given_up_calls_total',
+      'Calls that Kafka did not acknowledge in time. Kafka may have stored them nevertheless.',
+      () => this.givenUp,
+    );
+    exposeDistributions(
+      registry,
+      {
+        name: 'postrider_gateway_request_seconds',
+        help: 'Time from the headers of an accepted request to its answer.',
+        bounds: requestBucketsSeconds,
+      },
+      () => [['', this.requestSeconds]],
+    );
   }
 }
 

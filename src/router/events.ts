@@ -26,8 +26,8 @@ export class RouterEvents {
 
   routed(record: IncomingRecord, copies: number): void {
     this.#metrics.routed += 1;
-    this.#metrics.events.inc(copies);
-    this.#metrics.ageSeconds.observe((this.#clock.now() - record.timestampMs) / 1_000);
+    this.#metrics.events += copies;
+    this.#metrics.ageSeconds.add((this.#clock.now() - record.timestampMs) / 1_000);
   }
 
   /** No destination takes the call. */

@@ -1,5 +1,6 @@
-import { Counter, Histogram } from 'prom-client';
+import { Counter } from 'prom-client';
 import { rejectReasons, type RejectReason } from '../event/rejection.ts';
+import { Distribution, exposeDistributions } from '../ops/distribution.ts';
 import {
   ageBucketsSeconds,
   exposeCount,
@@ -35,11 +36,11 @@ export class RouterMetrics {
   pushedOutIds = 0;
   registryFailures = 0;
   detoured = 0;
+  events = 0;
   readonly rejected: Map<RejectReason, number> = new Map();
-  readonly events: Counter;
   readonly stuck: Counter;
   readonly rebalances: Counter;
-  readonly ageSeconds: Histogram;
+  readonly ageSeconds: Distribution = new Distribution(ageBucketsSeconds);
 
   constructor(registry: MetricsRegistry) {
     const registers = [registry];
@@ -85,7 +86,12 @@ export class RouterMetrics {
       "Events written to the shared topic because their destination's dedicated topic cannot be written.",
       () => this.detoured,
     );
-    this.events = counter('postrider_router_events_total', 'Events written for destinations.');
+    exposeCount(
+      registry,
+      'postrider_router_events_total',
+      'Events written for destinations.',
+      () => this.events,
+    );
     this.stuck = counter(
       'postrider_router_stuck_records_total',
       'Records that ingest.rejected does not accept either. Their partition stops there, so that they are not lost.',
@@ -94,12 +100,15 @@ export class RouterMetrics {
       'postrider_router_rebalances_total',
       'Times that this process joined the consumer group.',
     );
-    this.ageSeconds = new Histogram({
-      name: 'postrider_router_age_seconds',
-      help: "Time from a call's append until all events that it became are written.",
-      buckets: ageBucketsSeconds,
-      registers,
-    });
+    exposeDistributions(
+      registry,
+      {
+        name: 'postrider_router_age_seconds',
+        help: "Time from a call's append until all events that it became are written.",
+        bounds: ageBucketsSeconds,
+      },
+      () => [['', this.ageSeconds]],
+    );
   }
 }
 

@@ -18,7 +18,7 @@ const dedicated = 'delivery.dwh';
 function lateDeliveries({ metrics }: SimulatedWorld): Record<DeliveryPath, number> {
   const late = { straight: 0, detour: 0, sync: 0 };
   for (const path of deliveryPaths)
-    mock.method(metrics.ageSeconds[path], 'observe', (seconds: number) => {
+    mock.method(metrics.ageSeconds[path], 'add', (seconds: number) => {
       if (seconds > 60) late[path] += 1;
     });
   return late;
