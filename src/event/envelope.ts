@@ -1,4 +1,5 @@
 import { eventTypes, type Call, type EventType } from './call.ts';
+import { readFreshHeader } from './fresh-header.ts';
 import { decodeLastAnswer, encodeLastAnswer, type LastAnswer } from './last-answer.ts';
 import { quote } from './read-json.ts';
 import { isTime } from './timestamp.ts';
@@ -77,7 +78,8 @@ export function encodeEnvelope(envelope: Envelope): string {
  * cannot be true. Keys it does not know are ignored.
  */
 export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
-  const json = parseHeader(bytes);
+  const json: Readonly<Record<string, unknown>> | null =
+    (readFreshHeader(bytes) as Record<string, unknown> | undefined) ?? parseHeader(bytes);
   if (json?.['v'] !== envelopeVersion) return undefined;
   const { d, w, s, m, t, e, c, a, n, p, q, b, r, x, u, l } = json;
   const valid =

@@ -1,3 +1,4 @@
+import { RecurringTexts } from '../../ops/recurring-texts.ts';
 import type { BatchHeader } from './batch-header.ts';
 
 /** Undefined: the header has no value. */
@@ -118,7 +119,7 @@ export class BatchRecords {
     const length = this.#varint();
     const from = this.#at;
     this.#at = fieldEnd(from, length, end);
-    return nameIn(this.bytes, from, this.#at);
+    return names.between(this.bytes, from, this.#at);
   }
 
   #bytesBefore(end: number): Buffer | null {
@@ -174,36 +175,8 @@ function setOwn(headers: object, name: string, value: Buffer | undefined): void 
   Object.defineProperty(headers, name, description);
 }
 
-/**
- * Cache of header names as strings, because the records of a topic have the same few names again and again. A
- * name's place follows from its length and last byte; a later name with the same place replaces it.
- */
-const places = 64;
-const longestBytes = 128;
-
-const strings: string[] = Array<string>(places).fill('');
-const bytesOf: Uint8Array[] = Array<Uint8Array>(places).fill(new Uint8Array());
-
-/** The UTF-8 between the two positions as a string. */
-function nameIn(bytes: Buffer, from: number, to: number): string {
-  const length = to - from;
-  if (length === 0) return '';
-  const place = (length * 7 + (bytes[to - 1] ?? 0)) % places;
-  const known = bytesOf[place];
-  if (known?.length === length && areEqual(known, bytes, from)) return strings[place] ?? '';
-  const name = bytes.toString('utf8', from, to);
-  if (length <= longestBytes) {
-    strings[place] = name;
-    bytesOf[place] = Uint8Array.from(bytes.subarray(from, to));
-  }
-  return name;
-}
-
-/** A loop, because for a few dozen bytes, calling Buffer.compare alone costs more. */
-function areEqual(known: Uint8Array, bytes: Buffer, from: number): boolean {
-  for (let i = 0; i < known.length; i += 1) if (known[i] !== bytes[from + i]) return false;
-  return true;
-}
+/** The records of a topic have the same few names of headers again and again. */
+const names = new RecurringTexts();
 
 /** A slice keeps the whole batch in memory, which may be 64 MB. */
 const bulkyBytes = 8 * 1024 * 1024;
