@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { UrlValues } from '../../event/url-template.ts';
 import { noUrlValues } from '../../event/url-template.ts';
 import type { Job } from '../job.ts';
@@ -31,6 +31,8 @@ export class Batch implements Sending {
   endpoints: readonly Endpoint[] = [];
   /** The time when its requests were sent, by the steady clock. */
   startedMs = 0;
+  /** The time when the last of them ended so far, by the steady clock. */
+  endedMs = 0;
   /** Requests without an outcome yet. */
   pending = 0;
   /** The outcomes of its requests so far, as wholes, combined by `worse`. */
@@ -103,9 +105,10 @@ function arrayOf(jobs: readonly Job[]): Buffer {
 }
 
 function idOf(jobs: readonly Job[]): string {
-  // Producers choose message ids freely, so only JSON tells where one ends.
-  const ids = JSON.stringify(jobs.map(({ messageId }) => messageId));
-  return `batch_${createHash('sha256').update(ids).digest('base64url').slice(0, 27)}`;
+  let ids = '';
+  // Producers choose message ids freely, so only its length tells where one ends.
+  for (const { messageId } of jobs) ids += `${messageId.length}:${messageId}`;
+  return `batch_${hash('sha256', ids, 'base64url').slice(0, 27)}`;
 }
 
 /** Three failures divide a batch of 500 events by 512. */

@@ -41,10 +41,12 @@ export function outcomeOfResults(
 }
 
 function resultsIn(body: Buffer | undefined): readonly unknown[] | undefined {
-  if (body === undefined) return undefined;
+  const text = body?.toString() ?? '';
+  // Most endpoints answer with something else, and an error of JSON.parse costs as much as several events.
+  if (!text.trimStart().startsWith('{')) return undefined;
   let json: unknown;
   try {
-    json = JSON.parse(body.toString());
+    json = JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@ import { BatchRun, type PartOfRun } from '../batch/batch-run.ts';
 import type { Job } from '../job.ts';
 import { isAboutSome, skipped, worse, type Outcome } from '../outcome.ts';
 import type { PreparedDestination } from '../prepared-destination.ts';
+import type { Circumstances } from '../retry-policy.ts';
 import type { BatchLimits } from '../../resources/schema/batch.ts';
 import { isEnding, type Ending } from '../verdict.ts';
 import type { LaneEndpoints } from './endpoints.ts';
@@ -26,6 +27,7 @@ interface LaneBatchesDeps {
     readonly hold: LaneHold;
     readonly rate: LaneRate;
     readonly prepared: PreparedDestination;
+    readonly circumstances: Circumstances;
     /** Something may be sent, as soon as there is a slot. */
     readonly wantsSlot: boolean;
     /** Sends what may be sent now. */
@@ -57,6 +59,13 @@ export class LaneBatches {
     this.#sinceMs ??= this.#deps.context.clock.steadyNow();
     this.#missing.events -= 1;
     this.#missing.bytes -= job.body.length + commaBytes;
+  }
+
+  /** What has come waits for others, and nothing may go out before more of them have come, or its time has. */
+  get isFilling(): boolean {
+    const { waiting } = this.#deps.lane;
+    if (waiting.hasUrgent || waiting.shortOfTime > 0) return false;
+    return this.#timer !== undefined && this.#missing.events > 0 && this.#missing.bytes > 0;
   }
 
   /** A batch may go out: it is full, or something in it waits no longer for others. */
@@ -111,11 +120,13 @@ export class LaneBatches {
     const outcome = lane.endpoints.judge(endpoint, itsOutcome, batch.startedMs);
     endpoint.ended(batch, outcome);
     batch.pending -= 1;
+    batch.endedMs = context.clock.steadyNow();
     const isEnded = batch.open === 0;
     const isForSome = batch.jobs.length > 1 && isAboutSome(outcome);
     if (isForSome) batch.refusedWith = outcome.status;
     context.events.batchEnded(batch, endpoint, outcome, tookMs, isForSome);
     batch.outcome = worse(batch.outcome, outcome);
+    const now = lane.circumstances;
     const each = outcome.kind === 'delivered' ? outcome.each : undefined;
     batch.jobs.forEach((job, index) => {
       job.pending = batch.pending;
@@ -126,7 +137,8 @@ export class LaneBatches {
       const its = each?.[index] ?? outcome;
       job.outcome = worse(job.outcome, its);
       if (job.outcome === its) job.outcomeUrl = endpoint.prepared.publicUrl;
-      if (its.kind === 'delivered' || batch.pending === 0) this.#conclude(batch, job, job.outcome);
+      if (its.kind === 'delivered' || batch.pending === 0)
+        this.#conclude(batch, job, job.outcome, now);
     });
     if (batch.open === 0 && !isEnded) this.#end(batch);
     lane.pump();
@@ -165,12 +177,11 @@ export class LaneBatches {
     if (missing.events > 0 && missing.bytes > 0) return false;
     missing.events = Math.min(this.#limits.events, this.#deps.lane.rate.mostTogether);
     missing.bytes = this.#limits.bytes - bracketsBytes;
-    for (const { body } of this.#deps.lane.waiting.startable()) {
+    return this.#deps.lane.waiting.someStartable(({ body }) => {
       missing.events -= 1;
       missing.bytes -= body.length + commaBytes;
-      if (missing.events <= 0 || missing.bytes <= 0) return true;
-    }
-    return false;
+      return missing.events <= 0 || missing.bytes <= 0;
+    });
   }
 
   /** A lane that is held lets out urgent jobs only. */
@@ -218,6 +229,7 @@ export class LaneBatches {
     const { context, slots, pace, lane } = this.#deps;
     const { clock } = context;
     batch.startedMs = clock.steadyNow();
+    batch.endedMs = batch.startedMs;
     lane.rate.takeBatch(batch.jobs);
     slots.started(batch);
     pace.started(batch.startedMs);
@@ -228,25 +240,26 @@ export class LaneBatches {
       job.outcome = batch.outcome;
     }
     if (batch.pending > 0) return;
-    for (const job of batch.jobs) this.#conclude(batch, job, batch.outcome ?? skipped);
+    const now = lane.circumstances;
+    for (const job of batch.jobs) this.#conclude(batch, job, batch.outcome ?? skipped, now);
     this.#end(batch);
   }
 
   /** All that the endpoints say of the event is known, or enough. */
-  #conclude(batch: Batch, job: Job, outcome: Outcome): void {
+  #conclude(batch: Batch, job: Job, outcome: Outcome, now: Circumstances): void {
     const { settlement } = this.#deps;
     batch.open -= 1;
     if (batch.refusedWith !== undefined && isAboutSome(outcome)) {
       batch.refused.push(job);
       return;
     }
-    const verdict = settlement.verdictOn(job, outcome);
+    const verdict = settlement.verdictOn(job, outcome, now);
     if (isEnding(verdict)) {
       job.over = true;
       this.#carryOut(job, verdict);
     } else if (verdict.kind === 'stand') settlement.stands(job, verdict);
     else batch.unsent.push(job);
-    if (verdict.kind !== 'wait') settlement.figure(outcome, batch.startedMs);
+    if (verdict.kind !== 'wait') settlement.figure(outcome, batch.endedMs - batch.startedMs);
   }
 
   /** The place of its user is free when the run is over, unless the order is strict. */
@@ -259,11 +272,11 @@ export class LaneBatches {
   /** Each event has its decision: the slot is free, and what is to be sent again waits. */
   #end(batch: Batch): void {
     const { slots, settlement, pace, lane } = this.#deps;
-    const { jobs, run, unsent, refused, startedMs, outcome = skipped } = batch;
+    const { jobs, run, unsent, refused, startedMs, endedMs, outcome = skipped } = batch;
     slots.ended(batch.isRetry);
     const events = jobs.length - unsent.length - refused.length;
     if (unsent.length === jobs.length) pace.cancelled(startedMs);
-    else settlement.learn(batch, worstAsked(jobs) ?? outcome, events);
+    else settlement.learn(batch, worstAsked(jobs) ?? outcome, events, endedMs);
     if (jobs.every((job) => job.outcome?.kind === 'delivered')) run.taken();
     this.#sendAgain(batch);
     lane.slotFreed();

@@ -152,7 +152,7 @@ export class Lane implements SlotTaker {
     if (this.waiting.queued === 0) this.#pace.ranDry();
     this.#batches?.offered(job);
     this.#admission.offer(job);
-    this.pump();
+    if (this.#batches?.isFilling !== true) this.pump();
   }
 
   /** Puts the whole bundle off, if each of its events would be put off. */

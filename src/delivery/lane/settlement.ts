@@ -36,23 +36,30 @@ export class Settlement {
 
   /** The job's requests have this outcome. */
   attempted(job: Job, outcome: Outcome): void {
-    const { pace } = this.#deps;
+    const { context, pace } = this.#deps;
     const verdict = this.verdictOn(job, outcome);
     const isEnd = isEnding(verdict);
     if (isEnd) this.ended(job, verdict);
     if (isEnd || verdict.kind === 'stand') {
-      this.learn(job, outcome, 1);
-      this.figure(outcome, job.startedMs);
+      const nowMs = context.clock.steadyNow();
+      this.learn(job, outcome, 1, nowMs);
+      this.figure(outcome, nowMs - job.startedMs);
     } else pace.cancelled(job.startedMs);
     if (verdict.kind === 'stand') this.stands(job, verdict);
     else if (!isEnd) this.#putBack(job);
   }
 
-  /** Decides what becomes of the job. */
-  verdictOn(job: Job, outcome: Outcome): Verdict {
-    const { context, lane } = this.#deps;
-    const placeLeftMs = placeLeftOf(job, lane.orderForMs, context.clock.steadyNow());
-    return decide(job, { kind: 'attempted', outcome, placeLeftMs }, lane.circumstances);
+  /**
+   * Decides what becomes of the job.
+   * @param now default: those of this moment
+   */
+  verdictOn(
+    job: Job,
+    outcome: Outcome,
+    now: Circumstances = this.#deps.lane.circumstances,
+  ): Verdict {
+    const placeLeftMs = job.line === undefined ? undefined : this.#placeLeftMs(job);
+    return decide(job, { kind: 'attempted', outcome, placeLeftMs }, now);
   }
 
   /** The job waits for its next attempt in its place. */
@@ -90,10 +97,16 @@ export class Settlement {
   /**
    * The lane learns from the end of a request.
    * @param events that it has dealt with
+   * @param nowMs by the steady clock
    */
-  learn(request: Pick<Job, 'startedMs' | 'endpoints'>, outcome: Outcome, events: number): void {
-    const { context, pace, slots, endpoints } = this.#deps;
-    pace.ended(request.startedMs, context.clock.steadyNow(), outcome.kind, events);
+  learn(
+    request: Pick<Job, 'startedMs' | 'endpoints'>,
+    outcome: Outcome,
+    events: number,
+    nowMs: number,
+  ): void {
+    const { pace, slots, endpoints } = this.#deps;
+    pace.ended(request.startedMs, nowMs, outcome.kind, events);
     // A permanent refusal is an answer as well, and no sign of too many requests.
     if (outcome.kind !== 'retryable') slots.answered();
     // A URL that was replaced meanwhile no longer counts.
@@ -101,9 +114,8 @@ export class Settlement {
   }
 
   /** An attempt of one event has ended. */
-  figure(outcome: Outcome, startedMs: number): void {
-    const { context, figures } = this.#deps;
-    figures.ended(outcome.kind === 'delivered', context.clock.steadyNow() - startedMs);
+  figure(outcome: Outcome, tookMs: number): void {
+    this.#deps.figures.ended(outcome.kind === 'delivered', tookMs);
   }
 
   /**
@@ -148,6 +160,11 @@ export class Settlement {
   reviewBack(): void {
     const { hold, rate, endpoints, admission } = this.#deps;
     if (hold.isOn || rate.isElsewhere || endpoints.login === 'away') admission.review();
+  }
+
+  #placeLeftMs(job: Job): number | undefined {
+    const { context, lane } = this.#deps;
+    return placeLeftOf(job, lane.orderForMs, context.clock.steadyNow());
   }
 
   #holdFor(outcome: Retryable): void {

@@ -106,13 +106,14 @@ export class WaitingJobs {
     if (job !== undefined) this.#count(job, -1);
   }
 
-  /** The jobs that could start together, each after those that go before it. */
-  *startable(): Generator<Job, void, undefined> {
+  /** Some job of those that could start together, each after those that go before it, is this one. */
+  someStartable(isIt: (job: Job) => boolean): boolean {
     for (const queue of this.#queues)
-      for (const first of queue) {
-        yield first;
-        if (first.line === undefined && first.followers !== undefined) yield* first.followers;
+      for (let { first } = queue; first !== undefined; first = first.next) {
+        if (isIt(first)) return true;
+        if (first.line === undefined && first.followers?.some(isIt) === true) return true;
       }
+    return false;
   }
 
   /** The most events that the next request of the job may have. */
