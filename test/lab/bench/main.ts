@@ -3,6 +3,7 @@ import { startBroker } from '../../../src/dev/broker.ts';
 import { CommandLine } from '../../harness/command-line.ts';
 import { tableText } from '../../harness/markdown-table.ts';
 import { benchApi } from './api.ts';
+import { benchApply } from './apply.ts';
 import { benchAttempts } from './attempts.ts';
 import { benchAudience } from './audience.ts';
 import { benchBatch } from './batch.ts';
@@ -64,6 +65,7 @@ const benches: Readonly<Record<BenchName, Bench>> = {
   rebalance: benchRebalance,
   crash: benchCrash,
   status: benchStatus,
+  apply: benchApply,
   console: benchConsole,
   api: benchApi,
   peers: benchPeers,

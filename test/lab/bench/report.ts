@@ -27,6 +27,7 @@ export const benchNames = [
   'attempts',
   'explain',
   'status',
+  'apply',
   'console',
   'api',
   'client',
