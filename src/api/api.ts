@@ -70,6 +70,12 @@ export interface Api extends Role {
 }
 
 /**
+ * What changes comes at once. At rest, each question to the brokers costs CPU time, and two of them fit in the time for
+ * which a follower is fresh.
+ */
+const maxWaitMs = 800;
+
+/**
  * Answers requests about sources and destinations, and writes what was changed.
  * @throws PostriderError `setting-invalid` for a host or a port that cannot be had
  */
@@ -79,9 +85,8 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
   const log = deps.log.child({ role: 'api' });
   const metrics = new ApiMetrics(deps.metrics);
   const access = createAccess(deps.access, { log, clock, links: () => links.current });
-  const links = followCustomersLinks(kafka, { topic: topology.topics.links, log, maxWaitMs: 500 });
-  // What changes comes at once; at rest, each question to the brokers costs CPU time.
-  const config = await followStoredResources({ kafka, topology, log, maxWaitMs: 500 });
+  const links = followCustomersLinks(kafka, { topic: topology.topics.links, log, maxWaitMs });
+  const config = await followStoredResources({ kafka, topology, log, maxWaitMs });
   refuseWrongKey(config.resources, secretKeys);
   const writer = new ConfigWriter({ kafka, topology, log }, config);
   const directory = new Directory(config);

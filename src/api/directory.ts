@@ -23,7 +23,8 @@ export class Directory {
 
   constructor(followed: FollowedResources) {
     this.#followed = followed;
-    for (const key of followed.resources.keys()) this.#update(key);
+    // In their order, each comes behind the others; else each would move half of them.
+    for (const key of [...followed.resources.keys()].sort()) this.#update(key);
     followed.onChange((key) => {
       this.#update(key);
     });

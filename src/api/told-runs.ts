@@ -64,7 +64,8 @@ export async function followRuns(
   const follower = startFollower(kafka, {
     topic,
     log,
-    maxWaitMs: 500,
+    // Nobody asks whether it is fresh.
+    maxWaitMs: 2_000,
     from: () => from,
     onRecord: ({ value }) => {
       const entry = decodeAuditEntry(value);

@@ -71,7 +71,8 @@ export async function benchApi(options: ApiBenchOptions): Promise<BenchResult[]>
   );
   try {
     const [url] = (await once(child, 'message')) as [string];
-    await delay(2_000);
+    // V8 collects what loading has left behind when there is little to do.
+    await delay(15_000);
     const atRest = await usageOf(child);
     for (let left = restMs / 1_000; left > 0; left -= 1) {
       await write(
