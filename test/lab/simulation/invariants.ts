@@ -94,8 +94,7 @@ export const rules: Readonly<Record<string, Rule>> = {
       // What is tried again after an endpoint has taken it is a copy, with a window of its own.
       const first = attempts[attempts.slice(0, -1).findLastIndex(({ isTaken }) => isTaken) + 1];
       if (first === undefined || last === undefined) continue;
-      // What an operator sends again has a new one, which begins when that is first put off: under a rate limit, its turn
-      // may come late.
+      // What an operator sends again has a new one, which begins when that is first tried: its turn may come late.
       const again = ledger.sentAgain.copiesMs.get(`${last.destinationId} ${last.messageId}`) ?? [];
       const plan = scenario.destinations.find(({ id }) => id === last.destinationId);
       // With strict order, an event waits in its place, where nothing is written: who takes it next begins anew.
@@ -103,9 +102,9 @@ export const rules: Readonly<Record<string, Rule>> = {
         plan?.orderForMs === undefined
           ? first
           : (attempts.find(({ process }) => process === last.process) ?? first);
-      const fromMs = Math.max(began.atMs, ...again.filter((atMs) => atMs <= last.atMs));
-      const turnMs = again.length > 0 ? 600_000 : 0;
-      if (last.atMs - fromMs > windowMsOf(plan) + laterMs + setBy + turnMs + 60_000)
+      const sentMs = Math.max(began.atMs, ...again.filter((atMs) => atMs <= last.atMs));
+      const fromMs = attempts.find(({ atMs }) => atMs >= sentMs)?.atMs ?? sentMs;
+      if (last.atMs - fromMs > windowMsOf(plan) + laterMs + setBy + 60_000)
         yield `${named(last)} ${last.atMs - fromMs} ms after its window began`;
     }
   },
@@ -145,8 +144,10 @@ export const rules: Readonly<Record<string, Rule>> = {
 
   'without faults, what was taken is not sent again': function* ({ scenario, deployment }) {
     if (scenario.faults.length > 0) return;
+    const { destinations } = scenario;
+    const batched = new Set(destinations.filter(({ batch }) => batch).map(({ id }) => id));
     const mayRepeat = new Set(
-      scenario.destinations
+      destinations
         .filter(
           ({ urls }) =>
             urls.length > 1 ||
@@ -158,7 +159,10 @@ export const rules: Readonly<Record<string, Rule>> = {
         .map(({ id }) => id),
     );
     for (const [, attempts] of byEvent(deployment.endpoints.attempts)) {
-      const [first, second] = attempts;
+      // A batch that was refused for the sake of one event goes out again in halves.
+      const isHalved = attempts.some(({ destinationId }) => batched.has(destinationId));
+      const from = isHalved ? attempts.findIndex(({ isTaken }) => isTaken) : 0;
+      const [first, second] = from < 0 ? [] : attempts.slice(from);
       if (first === undefined || second === undefined) continue;
       if (!mayRepeat.has(first.destinationId) && !isTooSlow(scenario, first)) yield named(second);
     }

@@ -26,7 +26,12 @@ export function withOrder(scenario: Scenario): Scenario {
       ...plan,
       dedicatedPartitions: whole(1, 3),
       orderForMs: oneOf([1, 10, 30]) * minuteMs,
-      urls: plan.urls.map((url) => ({ ...url, troubles: [...url.troubles, fails] })),
+      // One that is gone for good holds each event of a user for `orderFor`, one after the other: for days.
+      urls: plan.urls.map((url) => ({
+        ...url,
+        goneFromMs: undefined,
+        troubles: [...url.troubles, fails],
+      })),
     };
   };
   return { ...scenario, destinations: destinations.map(strict) };
