@@ -1,7 +1,7 @@
 import type { Envelope } from '../event/envelope.ts';
 import { lastAnswerOf, type LastAnswer } from '../event/last-answer.ts';
 import { noUrlValues, type UrlValues } from '../event/url-template.ts';
-import type { TakenRecord } from '../kafka/consume/taken-record.ts';
+import type { TakenPartition, TakenRecord } from '../kafka/consume/taken-record.ts';
 import { UnpackedBytes } from './bundle/unpacked-bytes.ts';
 import type { Endpoint } from './lane/endpoint.ts';
 import type { Outcome, Permanent, Retryable } from './outcome.ts';
@@ -19,10 +19,18 @@ export interface Claim {
   lost: boolean;
   /** The part of the partition's window that is taken. At 1, nothing more of the partition is read. */
   fullness(): number;
+  /** The part of the window that so many of its records take, as far as they are as large as the others. */
+  partOf(records: number): number;
+  /** The number of its events that wait in lanes for others to go with. */
+  waitingForOthers: number;
   /** The number of records of the partition that may still leave their room in its window to others. */
   asideRoom(): number;
   readonly unpackedBytes: UnpackedBytes;
 }
+
+type Window = Pick<TakenPartition, 'fullness' | 'inFlight' | 'aside'>;
+
+const noWindow: Window = { fullness: 0, inFlight: 0, aside: 0 };
 
 /**
  * @param dedicated the partition is one of a dedicated topic
@@ -32,13 +40,26 @@ export interface Claim {
 export function newClaim(
   { topic, partition }: Pick<Claim, 'topic' | 'partition'>,
   dedicated: boolean,
-  fullness: Claim['fullness'],
+  window: Window = noWindow,
   share: () => number = () => 1,
   asideRoom: Claim['asideRoom'] = () => 0,
 ): Claim {
   const unpackedBytes = new UnpackedBytes(share);
-  const isHere = { revoked: false, lost: false };
-  return { topic, partition, dedicated, ...isHere, fullness, asideRoom, unpackedBytes };
+  return {
+    topic,
+    partition,
+    dedicated,
+    revoked: false,
+    lost: false,
+    fullness: () => window.fullness,
+    partOf: (records) => {
+      const inWindow = window.inFlight - window.aside;
+      return inWindow > 0 ? (window.fullness * records) / inWindow : 0;
+    },
+    waitingForOthers: 0,
+    asideRoom,
+    unpackedBytes,
+  };
 }
 
 /** Releases the records of revoked partitions. Returns the rest, in order. */

@@ -81,7 +81,7 @@ export function startReader(options: ReaderOptions): ConsumeLoop {
       claim = newClaim(
         from,
         dedicatedTo !== undefined,
-        () => from.fullness,
+        from,
         () => budgets.unpacked.share,
         () => asideRoom(from.aside, budgets.inFlight.aside),
       );

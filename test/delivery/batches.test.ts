@@ -109,6 +109,22 @@ describe('a batch', () => {
     assert.equal(world.finished.length, 2);
   });
 
+  test('waits for more only while others have room to be read', async () => {
+    const world = worldWith();
+    const batched = Array.from({ length: 40 }, (_, n) => `warehouse-${n}`);
+    const slow = { events: 1_000, wait: '10s', bytes: '1MB' } as const;
+    for (const id of batched) world.addDestination(id, { batch: slow });
+    world.addDestination('chat');
+    for (let n = 0; n < 60; n += 1) for (const id of batched) world.publish(id, `u${n}`);
+    const message = world.publish('chat', 'u');
+    await world.clock.pass(1_000);
+    assert.ok(world.delivered.includes(message));
+    const early = sizes(world);
+    assert.ok(Math.max(...early) > 10, 'they still go together');
+    await world.clock.pass(11_000);
+    assert.equal(world.delivered.length, 60 * 40 + 1);
+  });
+
   test('takes one slot', async () => {
     const world = worldWith({ maxInFlight: 1, batch: { ...batch, events: 10 } });
     publish(world, 40);

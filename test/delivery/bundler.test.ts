@@ -10,7 +10,7 @@ import { recordAt, unpackRecords } from '../../src/delivery/packing.ts';
 import { encodeEnvelope, envelopeHeader } from '../../src/event/envelope.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
-const claim = newClaim({ topic: 'delivery', partition: 0 }, false, () => 0);
+const claim = newClaim({ topic: 'delivery', partition: 0 }, false);
 const owner = { finish: (): void => undefined, release: (): void => undefined };
 
 function jobOf(

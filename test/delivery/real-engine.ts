@@ -60,7 +60,7 @@ export class RealEngine {
   readonly finished: string[] = [];
   readonly written: OutgoingRecord[] = [];
   readonly #destinations = new Map<string, Destination>();
-  readonly #claim = newClaim({ topic: 'delivery', partition: 0 }, false, () => 0);
+  readonly #claim = newClaim({ topic: 'delivery', partition: 0 }, false);
   #sequence = 0;
 
   constructor(sender: Sender, log: Logger = silentLogger) {

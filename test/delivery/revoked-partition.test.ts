@@ -414,7 +414,7 @@ describe('of a record with several events', () => {
   });
 
   test('the last one ends it: finished or released like all of them, else its rest is told; and only once', () => {
-    const claim = newClaim({ topic: bundleTopic, partition: 0 }, false, () => 0);
+    const claim = newClaim({ topic: bundleTopic, partition: 0 }, false);
     const end = fc.record({ slot: fc.nat(3), kind: fc.constantFrom('finish', 'release') });
     // Enough of them that some events come to several ends before others come to one.
     const manyEnds = fc.array(end, { maxLength: 30, size: 'max' });

@@ -1,7 +1,7 @@
 import { newClaim, type Claim } from '../../src/delivery/job.ts';
 import { freshWindow, mostAside, retryWindow } from '../../src/delivery/reader.ts';
 import { OffsetTracker } from '../../src/kafka/consume/offset-tracker.ts';
-import { fullness, mustPause } from '../../src/kafka/consume/window.ts';
+import { fullness, mustPause, type WindowLimits } from '../../src/kafka/consume/window.ts';
 import type { OutgoingRecord } from '../../src/kafka/record.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
 
@@ -33,7 +33,7 @@ export class SimulatedPartition {
     this.claim = newClaim(
       { topic, partition },
       dedicated,
-      () => fullness(this.#tracker, limits, 1),
+      new SimulatedWindow(this.#tracker, limits),
       () => 1,
       () => mostAside - this.#tracker.aside,
     );
@@ -89,5 +89,27 @@ export class SimulatedPartition {
       if (record !== undefined) this.#take(record, this.place(record));
     }
     this.unread.splice(0, read);
+  }
+}
+
+class SimulatedWindow {
+  readonly #tracker: OffsetTracker;
+  readonly #limits: WindowLimits;
+
+  constructor(tracker: OffsetTracker, limits: WindowLimits) {
+    this.#tracker = tracker;
+    this.#limits = limits;
+  }
+
+  get fullness(): number {
+    return fullness(this.#tracker, this.#limits, 1);
+  }
+
+  get inFlight(): number {
+    return this.#tracker.inFlight;
+  }
+
+  get aside(): number {
+    return this.#tracker.aside;
   }
 }

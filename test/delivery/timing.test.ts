@@ -14,7 +14,7 @@ import { envelopeHeader } from '../../src/event/envelope.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 
 function claimOf(partition: number): Claim {
-  return newClaim({ topic: 'retry.10s', partition }, false, () => 0);
+  return newClaim({ topic: 'retry.10s', partition }, false);
 }
 
 const nobody: RecordOwner = { finish: () => undefined, release: () => undefined };

@@ -5,7 +5,7 @@ import { WaitingByDestination } from '../../src/delivery/status/waiting-later.ts
 
 const tiersMs: Readonly<Record<string, number>> = { 'retry.10s': 10_000, 'retry.1h': 3_600_000 };
 const claim = (topic: string, partition = 0): ReturnType<typeof newClaim> =>
-  newClaim({ topic, partition }, false, () => 0);
+  newClaim({ topic, partition }, false);
 const empty = { events: 0, byTierMs: new Map(), oldestMs: undefined, deadlineMs: undefined };
 
 function made(): WaitingByDestination {

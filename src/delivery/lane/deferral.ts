@@ -67,7 +67,7 @@ const mostLimited = { fresh: 512, returned: 128 };
  */
 const crowdedPart = 0.1;
 /** A window that is less full than this delays no destination. */
-const crowded = 0.5;
+export const crowded = 0.5;
 /** The longest time that an event may wait in a window that has just become crowded, and in one that is full. */
 const crowdedWaitMs = 10_000;
 export const fullWaitMs = 4_000;

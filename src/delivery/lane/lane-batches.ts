@@ -1,12 +1,13 @@
 import type { Timer } from '../../ops/clock.ts';
 import { Batch, bracketsBytes, commaBytes, mostTogether } from '../batch/batch.ts';
 import { BatchRun, type PartOfRun } from '../batch/batch-run.ts';
-import type { Job } from '../job.ts';
+import type { Claim, Job } from '../job.ts';
 import { isAboutSome, skipped, worse, type Outcome } from '../outcome.ts';
 import type { PreparedDestination } from '../prepared-destination.ts';
 import type { Circumstances } from '../retry-policy.ts';
 import type { BatchLimits } from '../../resources/schema/batch.ts';
 import { isEnding, type Ending } from '../verdict.ts';
+import { crowded } from './deferral.ts';
 import type { LaneEndpoints } from './endpoints.ts';
 import type { LaneHold } from './hold.ts';
 import type { LaneContext } from './lane-context.ts';
@@ -43,20 +44,24 @@ export class LaneBatches {
   #limits: BatchLimits;
   /** The destination has no batches any more, and this only ends those that are in flight. */
   #isRetired = false;
-  /** The time since which something waits for others, by the steady clock. */
+  /** The time since which something waits for others, by the steady clock; earlier if it may not wait for as long. */
   #sinceMs: number | undefined;
   #timer: Timer | undefined;
+  /** Some of what waits is in a window that has little room left. */
+  #isCrowded = false;
   /** So many events, or so many bytes, have to come before those that wait can be enough for a full batch. */
   #missing: { events: number; bytes: number } = { events: 0, bytes: 0 };
 
   constructor(limits: BatchLimits, deps: LaneBatchesDeps) {
     this.#limits = limits;
     this.#deps = deps;
+    deps.lane.waiting.areForOthers = true;
   }
 
   /** A job has come to the lane. */
   offered(job: Job): void {
     this.#sinceMs ??= this.#deps.context.clock.steadyNow();
+    if (!this.#isCrowded && isCrowding(job.claim)) this.#hurry();
     this.#missing.events -= 1;
     this.#missing.bytes -= job.body.length + commaBytes;
   }
@@ -153,12 +158,22 @@ export class LaneBatches {
   /** The destination has no batches any more: what waits goes out alone. */
   retire(): void {
     this.#isRetired = true;
+    this.#deps.lane.waiting.areForOthers = false;
     this.close();
     this.#deps.lane.waiting.dissolve();
   }
 
   close(): void {
     this.#timer?.cancel();
+  }
+
+  /** What waits takes room from others. */
+  #hurry(): void {
+    this.#isCrowded = true;
+    const soonMs = this.#deps.context.clock.steadyNow() + crowdedWaitMs;
+    this.#sinceMs = Math.min(this.#sinceMs ?? Infinity, soonMs - this.#limits.waitMs);
+    this.#timer?.cancel();
+    this.#timer = undefined;
   }
 
   /** Others wait than those that came since the last look. */
@@ -212,7 +227,10 @@ export class LaneBatches {
       first = isEnd ? undefined : waiting.next(turn);
     }
     this.#lookAgain();
-    if (waiting.queued === 0) this.#sinceMs = undefined;
+    if (waiting.queued === 0) {
+      this.#sinceMs = undefined;
+      this.#isCrowded = false;
+    }
     if (filling.jobs.length === 0) return undefined;
     const run = new BatchRun(filling.jobs);
     return { run, jobs: run.next() };
@@ -297,6 +315,16 @@ export class LaneBatches {
     if (this.#isRetired) lane.waiting.dissolve();
     if (unsentStay.length > 0) settlement.reviewBack();
   }
+}
+
+/** The part of a window in which events may wait for others; the window is read on when twice as much is in flight. */
+const mostForOthers = 0.25;
+/** Events that were read at once still go together. */
+const crowdedWaitMs = 50;
+
+/** What waits for others keeps these, and events of other destinations, from being read. */
+function isCrowding(claim: Claim): boolean {
+  return claim.fullness() >= crowded && claim.partOf(claim.waitingForOthers) >= mostForOthers;
 }
 
 /** The outcome of an event by which the endpoint asked for patience. */

@@ -22,6 +22,7 @@ export class WaitingJobs {
   #queued = 0;
   #aheadSize = 0;
   #shortOfTimeSize = 0;
+  #areForOthers = false;
 
   /** All waiting jobs, including those that wait for another job of their user. */
   get size(): number {
@@ -54,6 +55,13 @@ export class WaitingJobs {
       earliest.deadlineMs = Math.min(earliest.deadlineMs, deadlineMs);
     }
     return earliest;
+  }
+
+  /** Tells whether its jobs wait for others to go with, so that their claims count them. */
+  set areForOthers(are: boolean) {
+    if (are === this.#areForOthers) return;
+    this.#areForOthers = are;
+    for (const { claim } of this.all()) claim.waitingForOthers += are ? 1 : -1;
   }
 
   /** Some job could start with a slot. */
@@ -222,6 +230,7 @@ export class WaitingJobs {
     this.#standing.clear();
     for (const follower of this.#users.takeFollowers()) jobs.push(follower);
     this.#size -= jobs.length;
+    if (this.#areForOthers) for (const { claim } of jobs) claim.waitingForOthers -= 1;
     this.#queued = 0;
     this.#aheadSize = 0;
     this.#shortOfTimeSize = 0;
@@ -234,6 +243,7 @@ export class WaitingJobs {
 
   #count(job: Job, by: 1 | -1): void {
     this.#size += by;
+    if (this.#areForOthers) job.claim.waitingForOthers += by;
     if (isAhead(job)) this.#aheadSize += by;
     if (isPressed(job)) this.#shortOfTimeSize += by;
   }

@@ -4,6 +4,8 @@ import type { IncomingRecord, TopicPartition } from '../record.ts';
 export interface TakenPartition extends TopicPartition {
   /** The part of its window that is taken. At 1, nothing more of it is taken. */
   readonly fullness: number;
+  /** The number of its records in flight, with those that were set aside. */
+  readonly inFlight: number;
   /** The number of its records that were set aside. */
   readonly aside: number;
 }

@@ -12,7 +12,7 @@ function jobOf({
   urgent = false,
   attempts = 0,
 }: Kind): Job {
-  const claim = newClaim({ topic: 'delivery', partition: 0 }, false, () => 0);
+  const claim = newClaim({ topic: 'delivery', partition: 0 }, false);
   const job = Object.create(Job.prototype) as Job;
   const links = { next: undefined, nextInBucket: undefined, followers: undefined };
   return Object.assign(job, {

@@ -131,6 +131,6 @@ function jobOf(user: string): Job {
     key: Buffer.from(deliveryKey(envelope.destinationId, user)),
   };
   const owner = { finish: () => undefined, release: () => undefined };
-  const claim = newClaim({ topic: 'delivery', partition: 0 }, false, () => 0);
+  const claim = newClaim({ topic: 'delivery', partition: 0 }, false);
   return new Job(new TakenRecord(record, owner, 0), claim, envelope, value);
 }

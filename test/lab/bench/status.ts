@@ -235,7 +235,7 @@ class Worker {
     if (topic === this.#topology.topics.deadLetter) return;
     let claim = this.#claims.get(topic);
     if (claim === undefined) {
-      claim = newClaim({ topic, partition: 0 }, false, () => 0);
+      claim = newClaim({ topic, partition: 0 }, false);
       this.#claims.set(topic, claim);
     }
     const nothing = { finish: () => undefined, release: () => undefined };
