@@ -4,9 +4,9 @@ import { Accounts } from './accounts.ts';
 
 function scene(): Accounts {
   const accounts = new Accounts('p1', ['one', 'two']);
-  accounts.sent('p1-1', 'u1');
-  accounts.sent('p1-2', 'u2');
-  accounts.sent('p1-3', 'u3', ['two']);
+  accounts.sent('p1-1', 'u1', 10);
+  accounts.sent('p1-2', 'u2', 20);
+  accounts.sent('p1-3', 'u3', 30, ['two']);
   accounts.accepted(['p1-1', 'p1-3'], 100);
   return accounts;
 }
@@ -28,7 +28,7 @@ test('what was given up for another reason than the expected one is named', () =
   accounts.givenUp('two', 'p1-3', 'http-400');
   accounts.givenUp('one', 'p1-1', 'expired');
   assert.deepEqual(
-    accounts.unexpectedLetters((destinationId) => destinationId === 'two'),
+    accounts.unexpectedLetters((destinationId, id) => destinationId === 'two' && id === 'p1-3'),
     ['one p1-1: expired'],
   );
 });
@@ -52,4 +52,17 @@ test('repeats, stalls and waits are those of the endpoints that are asked for', 
   );
   assert.equal(accounts.longestStallMs(['one', 'two'], 0), 250);
   assert.equal(wait(['one', 'two'], 101), ' 0');
+});
+
+test('an event overtakes another one of its user that was accepted before its call was sent', () => {
+  const accounts = scene();
+  accounts.sent('p1-4', 'u1', 90);
+  accounts.sent('p1-5', 'u1', 110);
+  accounts.accepted(['p1-4', 'p1-5'], 120);
+  for (const id of ['one', 'two']) accounts.delivered(id, 'p1-4', 130);
+  accounts.delivered('two', 'p1-5', 140);
+  for (const id of ['one', 'two']) accounts.delivered(id, 'p1-1', 150);
+  accounts.delivered('one', 'p1-5', 160);
+  assert.deepEqual(accounts.overtakersAt('one'), []);
+  assert.deepEqual(accounts.overtakersAt('two'), ['p1-5 before p1-1']);
 });

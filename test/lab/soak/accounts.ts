@@ -17,6 +17,8 @@ export class Accounts {
   /** The beginning of all ids of the phase. */
   readonly name: string;
   readonly #ledgers: ReadonlyMap<string, Ledger>;
+  /** By call. */
+  readonly #sentMs = new Map<string, number>();
   /** Reasons, by destination and id. */
   readonly #letters = new Map<string, string>();
 
@@ -26,7 +28,13 @@ export class Accounts {
   }
 
   /** To every destination, or to those that are named. */
-  sent(id: string, user: string, destinationIds: Iterable<string> = this.#ledgers.keys()): void {
+  sent(
+    id: string,
+    user: string,
+    atMs: number,
+    destinationIds: Iterable<string> = this.#ledgers.keys(),
+  ): void {
+    this.#sentMs.set(id, atMs);
     for (const destinationId of destinationIds) this.#ledgers.get(destinationId)?.sent(id, user);
   }
 
@@ -53,10 +61,34 @@ export class Accounts {
   }
 
   /** As `destination id: reason`, those that `isExpected` does not say. */
-  unexpectedLetters(isExpected: (destinationId: string, reason: string) => boolean): string[] {
+  unexpectedLetters(
+    isExpected: (destinationId: string, id: string, reason: string) => boolean,
+  ): string[] {
     return [...this.#letters]
-      .filter(([key, reason]) => !isExpected(key.split(' ')[0] ?? '', reason))
+      .filter(([key, reason]) => {
+        const [destinationId = '', id = ''] = key.split(' ');
+        return !isExpected(destinationId, id, reason);
+      })
       .map(([key, reason]) => `${key}: ${reason}`);
+  }
+
+  /**
+   * The events that arrived before an earlier one of their user, as `id before id`. A call is earlier than another one
+   * if it was accepted before the other was sent.
+   */
+  overtakersAt(destinationId: string): string[] {
+    const byUser = Map.groupBy(this.callsFor([destinationId]), ({ user }) => user);
+    return [...byUser.values()].flatMap((calls) =>
+      calls.flatMap((later) => {
+        const sentMs = this.#sentMs.get(later.id) ?? 0;
+        const [arrivedMs = Infinity] = later.deliveredMs;
+        const overtaken = calls.find(
+          ({ acceptedMs = Infinity, deliveredMs: [firstMs = -Infinity] }) =>
+            acceptedMs < sentMs && firstMs > arrivedMs,
+        );
+        return overtaken === undefined ? [] : [`${later.id} before ${overtaken.id}`];
+      }),
+    );
   }
 
   get letters(): number {

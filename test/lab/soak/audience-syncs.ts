@@ -32,7 +32,8 @@ export function startAudienceSyncs(postrider: Installation, folder: string): Aud
         ...members.map((user) => audienceKey(user, true)),
         ...former.map((user) => audienceKey(user, false)),
       ];
-      for (const key of keys) accounts.sent(key, 'a member', [audienceDestination]);
+      for (const key of keys)
+        accounts.sent(key, 'a member', performance.now(), [audienceDestination]);
       await writeFile(join(folder, membersFile), `id\n${members.join('\n')}\n`);
       let toKill = killAfterMs;
       for (;;) {

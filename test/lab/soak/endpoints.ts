@@ -4,37 +4,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import * as https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
 import { makeAuthority, makeCertificate } from '../../delivery/http/certificates.ts';
 import { startNetworkLink, type NetworkLink } from '../../harness/network-link.ts';
-
-/** A customer's endpoint, and what is particular about it. */
-interface EndpointKind {
-  readonly id: string;
-  /** It takes every event at the first attempt, unless a fault is its own. */
-  readonly isHealthy: boolean;
-  readonly scheme?: 'https';
-  /** It is known by a name, not by its address. */
-  readonly isNamed?: true;
-  readonly topic?: 'dedicated';
-  readonly answerMs?: number;
-  /** One in so many events is refused for good. */
-  readonly refusesEvery?: number;
-  /** One in so many events fails at its first attempt. */
-  readonly failsEvery?: number;
-}
-
-export const endpointKinds: readonly EndpointKind[] = [
-  { id: 'quick', isHealthy: true },
-  { id: 'secure', isHealthy: true, scheme: 'https', topic: 'dedicated' },
-  { id: 'slow', isHealthy: true, answerMs: 300 },
-  { id: 'named', isHealthy: true, isNamed: true },
-  { id: 'flaky', isHealthy: false, scheme: 'https', failsEvery: 10 },
-  { id: 'refusing', isHealthy: false, refusesEvery: 20 },
-];
-export const endpointIds: readonly string[] = endpointKinds.map(({ id }) => id);
-export const healthyIds: readonly string[] = endpointKinds
-  .filter(({ isHealthy }) => isHealthy)
-  .map(({ id }) => id);
+import { Answers } from './answers.ts';
+import { endpointKinds, type EndpointKind } from './endpoint-kinds.ts';
 
 export const sharedSecret = 'teehee';
 export const endpointName = 'named.soak.example';
@@ -49,8 +23,8 @@ export interface Endpoints {
   readonly authority: string;
   readonly urlOf: (id: string) => string;
   readonly linkTo: (id: string) => NetworkLink;
-  /** Deliveries whose signature was wrong. */
-  readonly badSignatures: number;
+  /** What was wrong with the requests since the last call, in sentences. */
+  takeProblems(): string[];
   setDown(id: string, way: WayToBeDown | undefined): void;
   close(): Promise<void>;
 }
@@ -66,18 +40,25 @@ export function audienceKey(user: string, isMember: boolean): string {
 /** All endpoints, each behind a network link of its own. */
 export async function startEndpoints(onDelivered: OnDelivered): Promise<Endpoints> {
   const down = new Map<string, WayToBeDown>();
-  const failed = new Set<string>();
-  let badSignatures = 0;
+  const endpoints = new Map(
+    endpointKinds.map((kind) => [kind.id, { kind, answers: new Answers(kind), seen: nothing() }]),
+  );
 
-  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const kind = endpointKinds.find(({ id }) => request.url === `/${id}`);
-    if (kind === undefined) return void response.writeHead(404).end();
+  const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const endpoint = endpoints.get(request.url?.slice(1) ?? '');
+    if (endpoint === undefined) return void response.writeHead(404).end();
+    const { kind, answers } = endpoint;
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = Buffer.concat(chunks);
+    const sent = Buffer.concat(chunks);
+    const isCompressed = request.headers['content-encoding'] === 'gzip';
+    const body = isCompressed ? gunzipSync(sent) : sent;
     const expected = createHmac('sha1', sharedSecret).update(body).digest('hex');
-    if (request.headers['x-signature'] !== expected) badSignatures += 1;
-    const key = keyOf(request, body);
+    const keys = keysOf(request, body);
+    const { seen } = endpoint;
+    if (request.headers['x-signature'] !== expected) seen.badSignatures += 1;
+    if (isCompressed) seen.compressed += 1;
+    if (keys.length > 1) seen.batches += 1;
     switch (down.get(kind.id)) {
       case 'answers 503':
         return void response.writeHead(503).end();
@@ -88,20 +69,17 @@ export async function startEndpoints(onDelivered: OnDelivered): Promise<Endpoint
       case undefined:
         break;
     }
-    if (isOneIn(kind.refusesEvery, key)) return void response.writeHead(400).end('no thanks');
-    if (isOneIn(kind.failsEvery, key) && !failed.has(key)) {
-      failed.add(key);
-      return void response.writeHead(503).end();
-    }
+    const answer = answers.to(keys);
+    if (answer.status === undefined) return;
     if (kind.answerMs !== undefined) await delay(kind.answerMs);
     // On a busy machine the sender may have given up while the request waited here: it was not taken then.
     if (request.socket.destroyed) return;
-    onDelivered(kind.id, key);
-    response.writeHead(200).end('ok');
+    for (const key of answer.taken) onDelivered(kind.id, key);
+    response.writeHead(answer.status).end(answer.body);
   };
   const respond = (request: IncomingMessage, response: ServerResponse): void => {
     // A sender that goes away in the middle is told nothing.
-    answer(request, response).catch(() => response.destroy());
+    receive(request, response).catch(() => response.destroy());
   };
 
   const authority = makeAuthority('soak');
@@ -128,13 +106,16 @@ export async function startEndpoints(onDelivered: OnDelivered): Promise<Endpoint
     authority: authority.cert,
     linkTo,
     urlOf: (id) => {
-      const { scheme = 'http', isNamed } = endpointKinds.find((kind) => kind.id === id) ?? {};
+      const { scheme = 'http', isNamed } = endpoints.get(id)?.kind ?? {};
       const host = isNamed === true ? endpointName : '127.0.0.1';
       return `${scheme}://${host}:${linkTo(id).port}/${id}`;
     },
-    get badSignatures() {
-      return badSignatures;
-    },
+    takeProblems: () =>
+      [...endpoints.values()].flatMap((endpoint) => {
+        const { kind, seen } = endpoint;
+        endpoint.seen = nothing();
+        return problemsOf(kind, seen);
+      }),
     setDown: (id, way) => {
       if (way === undefined) down.delete(id);
       else down.set(id, way);
@@ -151,18 +132,42 @@ export async function startEndpoints(onDelivered: OnDelivered): Promise<Endpoint
   };
 }
 
-function keyOf(request: IncomingMessage, body: Buffer): string {
-  const { type, userId, traits } = JSON.parse(body.toString()) as {
-    readonly type: string;
-    readonly userId: string;
-    readonly traits?: Readonly<Record<string, unknown>>;
-  };
-  const isMember = traits?.[audienceTrait];
-  if (type === 'identify' && typeof isMember === 'boolean') return audienceKey(userId, isMember);
-  return String(request.headers['idempotency-key']);
+/** Requests since the last look. */
+interface Seen {
+  badSignatures: number;
+  /** With more than one event. */
+  batches: number;
+  compressed: number;
 }
 
-/** By the number at the end of the key, so that a repetition is treated as the first one was. */
-function isOneIn(every: number | undefined, key: string): boolean {
-  return every !== undefined && Number(/\d+$/.exec(key)?.[0] ?? 1) % every === 0;
+function nothing(): Seen {
+  return { badSignatures: 0, batches: 0, compressed: 0 };
+}
+
+function problemsOf(kind: EndpointKind, { badSignatures, batches, compressed }: Seen): string[] {
+  const { id, batch, compress } = kind;
+  const problems: string[] = [];
+  if (badSignatures > 0) problems.push(`${badSignatures} signatures were wrong at ${id}`);
+  if (batches > 0 !== (batch !== undefined)) problems.push(`${batches} batches came to ${id}`);
+  if (compressed > 0 !== (compress !== undefined))
+    problems.push(`${compressed} compressed bodies came to ${id}`);
+  return problems;
+}
+
+interface Body {
+  readonly type: string;
+  readonly userId: string;
+  /** Only in bodies with the whole call. */
+  readonly messageId?: string;
+  readonly traits?: Readonly<Record<string, unknown>>;
+}
+
+/** The keys of the events in a request. */
+function keysOf(request: IncomingMessage, body: Buffer): string[] {
+  const json = JSON.parse(body.toString()) as Body | readonly Body[];
+  return [json].flat().map(({ type, userId, messageId, traits }) => {
+    const isMember = traits?.[audienceTrait];
+    if (type === 'identify' && typeof isMember === 'boolean') return audienceKey(userId, isMember);
+    return messageId ?? String(request.headers['idempotency-key']);
+  });
 }

@@ -1,4 +1,5 @@
-import { endpointIds, waysToBeDown } from './endpoints.ts';
+import { endpointIds } from './endpoint-kinds.ts';
+import { waysToBeDown } from './endpoints.ts';
 import { nameServerFaults } from './name-server.ts';
 import { networkFaults, type NetworkFault } from '../../harness/network-link.ts';
 import type { Random } from './random.ts';

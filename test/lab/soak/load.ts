@@ -21,7 +21,8 @@ export interface Load {
 
 type SentCall = Readonly<Record<'type' | 'event' | 'messageId' | 'userId', string>>;
 
-const users = 300;
+/** Each has a call every three seconds, so that some wait for another one of their user while an endpoint fails. */
+const users = 100;
 const everyMs = 100;
 /** In each tenth of a second. */
 const batch = { byGateway: 2, byKafka: 1 };
@@ -42,7 +43,7 @@ export function startLoad(options: LoadOptions): Load {
     sequence += 1;
     const userId = user ?? `u${sequence % users}`;
     const messageId = `${accounts.name}-${sequence}`;
-    accounts.sent(messageId, userId);
+    accounts.sent(messageId, userId, performance.now());
     return { type: 'track', event: 'Soaked', messageId, userId };
   };
 

@@ -49,7 +49,7 @@ test('the section says machine, seed and command, and has a row for each fault w
     sectionOf(result, when),
     `Recorded on 2026-01-02 with \`npm run soak -- --minutes 60 --seed 7 --report\`: 2 × a processor, 4 GB, Node.js v24.0.0, Apache Kafka 4.2.0. Load average of the machine: 2.5.
 
-**3 faults in 62 minutes, 3,600 calls accepted, each for 6 endpoints. Lost: 1.**
+**3 faults in 62 minutes, 3,600 calls accepted, each for 10 endpoints. Lost: 1.**
 
 | Fault           | Times | Accepted | Lost | Repeated | Longest stall | Longest wait |
 | --------------- | ----- | -------- | ---- | -------- | ------------- | ------------ |

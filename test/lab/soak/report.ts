@@ -1,7 +1,7 @@
 import { kafkaVersion } from '../../../src/dev/kafka-jars.ts';
 import { circumstances, type Circumstances } from '../../harness/recorded-page.ts';
 import { writeReliability } from '../../harness/reliability-page.ts';
-import { endpointIds } from './endpoints.ts';
+import { endpointIds } from './endpoint-kinds.ts';
 import { faults } from './faults.ts';
 import { callsPerSecond } from './load.ts';
 import { seconds, type PhaseResult } from './phase.ts';

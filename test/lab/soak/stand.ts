@@ -19,13 +19,8 @@ import {
   startAudienceSyncs,
   type AudienceSyncs,
 } from './audience-syncs.ts';
-import {
-  audienceTrait,
-  endpointKinds,
-  sharedSecret,
-  startEndpoints,
-  type Endpoints,
-} from './endpoints.ts';
+import { endpointKinds } from './endpoint-kinds.ts';
+import { audienceTrait, sharedSecret, startEndpoints, type Endpoints } from './endpoints.ts';
 import { startLoad, type Load } from './load.ts';
 import { startNameServer, type SoakNameServer } from './name-server.ts';
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
@@ -216,7 +211,7 @@ async function prepare(
   await writeFile(join(listFolder, membersFile), 'id\n');
   const resources = [
     { kind: 'Source', id: 'shop', name: 'Shop', writeKeys: [writeKey] },
-    ...endpointKinds.map(({ id, topic = 'shared' }) => ({
+    ...endpointKinds.map(({ id, topic = 'shared', order, batch, compress }) => ({
       kind: 'Destination',
       id,
       name: id,
@@ -224,7 +219,12 @@ async function prepare(
       sharedSecret,
       webhooks: [{ url: endpoints.urlOf(id) }],
       idempotencyHeader: 'Idempotency-Key',
+      // A batch has an id of its own there.
+      payload: batch === undefined ? 'standard' : 'full',
       topic,
+      order,
+      batch,
+      compress,
     })),
     {
       kind: 'Audience',
