@@ -21,7 +21,6 @@ export function tunedBento(bento: Bento): Peer {
 }
 
 function start({ path }: Bento, work: Work, copies: number): RunningPeer {
-  const config = work.reads === 'calls' ? 'chain.yaml' : 'delivery.yaml';
   const destinations = work.destinations.map(({ id, url }) => [
     work.reads === 'calls' ? writeKey : id,
     { url, secret },
@@ -34,9 +33,15 @@ function start({ path }: Bento, work: Work, copies: number): RunningPeer {
     DESTINATIONS: JSON.stringify(Object.fromEntries(destinations)),
     COPIES: String(copies),
     IN_FLIGHT_EACH: String(Math.ceil(work.inFlight / copies)),
+    BATCH_OF: String(work.batchOf ?? 1),
     TLS: String(work.destinations.some(({ url }) => url.startsWith('https:'))),
     CA_FILE: work.caFile,
   };
-  const file = fileURLToPath(new URL(`bento/${config}`, import.meta.url));
+  const file = fileURLToPath(new URL(`bento/${configFor(work)}`, import.meta.url));
   return new RunningPeer([spawn(path, ['-c', file], { env })]);
+}
+
+function configFor({ reads, batchOf }: Work): string {
+  if (reads === 'calls') return 'chain.yaml';
+  return batchOf === undefined ? 'delivery.yaml' : 'batches.yaml';
 }

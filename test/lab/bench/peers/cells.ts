@@ -12,6 +12,8 @@ export interface Cell {
   readonly answering: Answering;
   readonly inFlight: number;
   readonly reads: Work['reads'];
+  /** Events in a request; one without it. */
+  readonly batchOf?: number;
 }
 
 const kept = { closes: false };
@@ -45,6 +47,12 @@ export const cells: readonly Cell[] = [
     answering: { ...kept, afterMs: 20 },
   },
   { ...base, name: 'http, 0 ms, from calls', reads: 'calls', answering: { ...kept, afterMs: 0 } },
+  {
+    ...base,
+    name: 'http, 0 ms, batches of 100',
+    batchOf: 100,
+    answering: { ...kept, afterMs: 0 },
+  },
 ];
 
 /** What one run of a peer found. */
@@ -73,6 +81,24 @@ const slowMs = 100;
 /** A connection costs as much as a dozen deliveries. */
 const closedShare = 0.1;
 const pollMs = 10;
+/** In batches, the usual number of events would be over in a moment. */
+const batchedShare = 10;
+/** The last batch waits for others to fill it, so a few more events are there than are measured. */
+const spareShare = 0.1;
+
+/** The events of a whole run in that cell. */
+export function amountIn({ batchOf }: Pick<Cell, 'batchOf'>, amount: Amount): Amount {
+  const { warmUpEvents, events } = amount;
+  return batchOf === undefined
+    ? amount
+    : { warmUpEvents: batchedShare * warmUpEvents, events: batchedShare * events };
+}
+
+/** The events that are written for a cell. */
+export function writtenFor(cell: Pick<Cell, 'batchOf'>, amount: Amount): number {
+  const { warmUpEvents, events } = amountIn(cell, amount);
+  return Math.round((warmUpEvents + events) * (cell.batchOf === undefined ? 1 : 1 + spareShare));
+}
 
 /** What a peer is measured with at endpoints with that latency. */
 export function amountFor(

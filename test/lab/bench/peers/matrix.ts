@@ -3,7 +3,16 @@ import { createProducer } from '../../../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../../../src/ops/log.ts';
 import { createTopology } from '../../../../src/topology.ts';
 import kafkajs from '../bare-kafkajs.ts';
-import { measure, perCpuSecond, perSecond, type Amount, type Cell, type Run } from './cells.ts';
+import {
+  amountIn,
+  measure,
+  perCpuSecond,
+  perSecond,
+  writtenFor,
+  type Amount,
+  type Cell,
+  type Run,
+} from './cells.ts';
 import { callFor, eventFor } from './events.ts';
 import type { Peer, PeerDestination, Work } from './peer.ts';
 import { partitions, postrider, prepareTopics } from './postrider.ts';
@@ -33,7 +42,11 @@ export async function runMatrix(options: MatrixOptions): Promise<Matrix> {
     for (let round = 0; round < rounds; round += 1) {
       for (const peer of round % 2 === 0 ? runs.keys() : [...runs.keys()].reverse()) {
         const work = await topics.workFor(cell, `${round}`);
-        const run = await measure(peer, work, { ...options, answering: cell.answering });
+        const run = await measure(peer, work, {
+          receiver: options.receiver,
+          answering: cell.answering,
+          amount: amountIn(cell, options.amount),
+        });
         // Postrider's group has its name from the prefix: it reads from the beginning if there is none.
         if (peer === postrider) await topics.forgetGroups(work.prefix);
         runs.get(peer)?.push(run);
@@ -60,15 +73,18 @@ class Topics {
 
   async workFor(cell: Cell, round: string): Promise<Work> {
     const { brokers, receiver, prefix } = this.#options;
-    const { scheme, destinations, reads, inFlight } = cell;
+    const { scheme, destinations, reads, inFlight, batchOf } = cell;
     // A router that starts anew would write everything once more into the delivery topic.
-    const key = `${scheme}-${destinations}-${reads}${reads === 'calls' ? `-${round}` : ''}`;
+    const parts = [scheme, destinations, reads, reads === 'calls' ? round : '', batchOf ?? ''];
+    const key = parts.join('-');
     const made = this.#made.get(key) ?? (await this.#make(`${prefix}${key}.`, cell));
     this.#made.set(key, made);
     this.#groups += 1;
     const group = `${prefix}peer-${this.#groups}`;
     const { caFile } = receiver;
-    return { ...made, brokers, reads, group, inFlight, inFlightPerDestination: inFlight, caFile };
+    const inFlightPerDestination = inFlight;
+    const work = { ...made, brokers, reads, group, inFlight, inFlightPerDestination, caFile };
+    return batchOf === undefined ? work : { ...work, batchOf };
   }
 
   async forgetGroups(prefix: string): Promise<void> {
@@ -95,10 +111,10 @@ class Topics {
       id: `d${index}`,
       url: receiver.url(cell.scheme, index, `d${index}`),
     }));
-    await prepareTopics(prefix, destinations);
+    await prepareTopics(prefix, destinations, cell.batchOf);
     const { ingest, delivery } = topologyOf(prefix).topics;
     const topic = cell.reads === 'calls' ? ingest : delivery;
-    await fill(brokers, amount.warmUpEvents + amount.events, (n) =>
+    await fill(brokers, writtenFor(cell, amount), (n) =>
       cell.reads === 'calls'
         ? callFor(topic, n)
         : eventFor(topic, destinations[n % destinations.length]?.id ?? '', n),

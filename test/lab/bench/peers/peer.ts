@@ -21,6 +21,8 @@ export interface Work {
   readonly destinations: readonly PeerDestination[];
   /** Requests at the same time. */
   readonly inFlight: number;
+  /** Events in a request; one without it. */
+  readonly batchOf?: number;
   /** The most for one destination, where the peer knows such a thing. */
   readonly inFlightPerDestination: number;
   /** Whom to trust, as PEM. */

@@ -25,10 +25,14 @@ export const postrider: Peer = {
   },
 };
 
-/** Topics, and the destinations that all peers deliver to. */
+/**
+ * Topics, and the destinations that all peers deliver to.
+ * @param batchOf events in a request; one without it
+ */
 export async function prepareTopics(
   prefix: string,
   destinations: readonly PeerDestination[],
+  batchOf?: number,
 ): Promise<void> {
   const installation = await installed(prefix);
   await succeed(installation, ['topics', '--create']);
@@ -41,6 +45,7 @@ export async function prepareTopics(
       sources: ['bench'],
       sharedSecret: secret,
       webhooks: [{ url }],
+      batch: batchOf === undefined ? undefined : { events: batchOf },
     })),
   ];
   await succeed(installation, ['apply', '-f', '-'], JSON.stringify(resources));

@@ -8,7 +8,7 @@ import type { Answering, Arrived, Ports, Question } from './receiver-process.ts'
  * by its path; to a path that begins with `hang`, nothing is answered. Sends its ports, then answers questions.
  */
 const certificate = JSON.parse(process.argv[2] ?? '') as { cert: string; key: string };
-const numbered = /"n":(\d+),"sentMs":([\d.]+)/;
+const numbered = /"n":(\d+),"sentMs":([\d.]+)/g;
 const mostEvents = 2 ** 20;
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
@@ -46,8 +46,9 @@ function serve(socket: Socket): void {
   readRequests(socket, (bytes, start, bodyStart, bodyEnd) => {
     const at = start + 'POST /'.length;
     const name = bytes.toString('latin1', at, bytes.indexOf(' ', at));
-    const [, n, sentMs] = numbered.exec(bytes.toString('latin1', bodyStart, bodyEnd)) ?? [];
-    pathOf(name).arrived(Number(n), Number(sentMs));
+    const path = pathOf(name);
+    for (const [, n, sentMs] of bytes.toString('latin1', bodyStart, bodyEnd).matchAll(numbered))
+      path.arrived(Number(n), Number(sentMs));
     if (name.startsWith('hang')) return;
     if (answering.afterMs === 0) answer(socket);
     else setTimeout(answer, answering.afterMs, socket);
