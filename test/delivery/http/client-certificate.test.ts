@@ -16,6 +16,8 @@ const authority = makeAuthority('Authority of Demanding Endpoints');
 setDefaultCACertificates([...getCACertificates('default'), authority.cert]);
 const clients = makeAuthority('Client Authority');
 const resolver = leadingTo('127.0.0.1');
+/** Nothing here hangs, but on a busy machine a handshake with certificates may take longer than an attempt usually may. */
+const timeoutMs = 60_000;
 
 /** @param validDays from now */
 function clientCertificate(
@@ -76,7 +78,7 @@ async function startServer(maxVersion?: 'TLSv1.2'): Promise<DemandingServer> {
 describe('a server that demands a client certificate', () => {
   test('gets the one of the webhook through its renewal, and no event is refused', async () => {
     const { url, seen, refuse } = await startServer();
-    const real = new RealEngine(createSender({ resolver, timeoutMs: 5_000 }));
+    const real = new RealEngine(createSender({ resolver, timeoutMs }));
     closeAfterwards(() => {
       real.stop();
     });
@@ -107,7 +109,7 @@ describe('a server that demands a client certificate', () => {
   for (const maxVersion of [undefined, 'TLSv1.2'] as const)
     test(`never gets one destination's events by a connection of another (${maxVersion ?? 'TLS 1.3'})`, async () => {
       const { url, seen, connections } = await startServer(maxVersion);
-      const sender = createSender({ resolver, timeoutMs: 5_000 });
+      const sender = createSender({ resolver, timeoutMs });
       const shown = { one: clientCertificate('one'), other: clientCertificate('other') };
       for (const name of ['one', 'other', 'one', 'other'] as const) {
         const webhooks = [{ url, headers: {}, clientCertificate: shown[name] }];
@@ -120,7 +122,7 @@ describe('a server that demands a client certificate', () => {
 
   test('that knows another authority is told in the failure, which is tried again', async () => {
     const { url } = await startServer();
-    const sender = createSender({ resolver, timeoutMs: 5_000 });
+    const sender = createSender({ resolver, timeoutMs });
     const { cert, key } = makeCertificate({ name: 'stranger', by: makeAuthority('Strangers') });
     const webhooks = [
       { url, headers: {}, clientCertificate: { certificate: cert, privateKey: key } },
