@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A machine that others use too takes several times as long; a test that passes never waits for it. */
-const usualMs = 90_000;
+export const usualMs = 90_000;
 
 /**
  * Waits until `check` no longer throws and returns its result; fails with its last error after

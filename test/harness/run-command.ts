@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { createContext } from '../../src/cli/context.ts';
 import { run } from '../../src/cli/run.ts';
 import { compileCache } from './compile-cache.ts';
-import { eventually } from './eventually.ts';
+import { eventually, usualMs } from './eventually.ts';
 
 /** The sources of now. */
 export const presentProgram: string = fileURLToPath(
@@ -69,28 +69,28 @@ export function beginCommand(args: readonly string[], env: Environment): Begun {
   };
 }
 
+/** They run until they are told to end, or end at once because of what is wrong. */
+const roles = ['gateway', 'router', 'delivery', 'console', 'api'];
+/** Commands that take signals or end their process, and one whose library writes to the process's stdout. */
+const processes = [...roles, 'dev', 'demo', 'listen', 'completion'];
+
+/** A role that finds nothing wrong is killed, or whoever expects it to end would wait for as long as the run lasts. */
 async function runProcess(
+  name: string,
   args: readonly string[],
   env: Environment,
-  stdin: string = '',
+  stdin: string,
 ): Promise<Ended> {
   const begun = beginCommand(args, env);
   begun.stdin.end(stdin);
-  return begun.ended;
+  if (!roles.includes(name)) return begun.ended;
+  const timer = setTimeout(() => {
+    begun.kill('SIGKILL');
+  }, usualMs);
+  return begun.ended.finally(() => {
+    clearTimeout(timer);
+  });
 }
-
-/** Commands that take signals or end their process, and one whose library writes to the process's stdout. */
-const processes = [
-  'gateway',
-  'router',
-  'delivery',
-  'console',
-  'api',
-  'dev',
-  'demo',
-  'listen',
-  'completion',
-];
 
 /**
  * Runs it to its end: in this process where that is the same, which takes a tenth of the time, and otherwise, as
@@ -101,8 +101,8 @@ export async function runCommand(
   env: Environment,
   stdin: string = '',
 ): Promise<Ended> {
-  if (processes.includes(args[0] ?? '') || 'NODE_OPTIONS' in env)
-    return runProcess(args, env, stdin);
+  const name = args.find((arg) => !arg.startsWith('-')) ?? '';
+  if (processes.includes(name) || 'NODE_OPTIONS' in env) return runProcess(name, args, env, stdin);
   const terminal = { stdin: new PassThrough(), stdout: new Written(), stderr: new Written() };
   terminal.stdin.end(stdin);
   const context = createContext(env, terminal, () => new AbortController().signal);

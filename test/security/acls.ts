@@ -424,7 +424,7 @@ test('no user can write, delete or look at rights beyond its own', async () => {
   assert.deepEqual(await ends(), before);
 });
 
-test('a right that is missing is told in one sentence, by roles and by commands', async () => {
+test('a right that is missing is told in one sentence, by roles and by commands', async (t) => {
   const roles: readonly (readonly [string, string, string, RegExp])[] = [
     // Whoever may read or write a topic may see it: without that right it is hidden.
     ['router', 'Write', 'postrider.delivery', /refuse .* needs of topic postrider\.delivery$/m],
@@ -438,6 +438,9 @@ test('a right that is missing is told in one sentence, by roles and by commands'
   for (const [role, operation, name, says] of roles) {
     const env = await without(role, operation, name);
     const begun = (await install({ ...postrider.environment, ...env })).begin([role]);
+    t.after(() => {
+      begun.kill('SIGKILL');
+    });
     await eventually(() => {
       assert.match(begun.stderr(), says);
     });
