@@ -7,6 +7,7 @@ import type { Command } from 'commander';
 import { createContext } from '../../src/cli/context.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { describeSettings, readSettings } from '../../src/settings/read.ts';
+import { compileCache } from '../harness/compile-cache.ts';
 import { runCommand } from '../harness/run-command.ts';
 
 const env = { PATH: process.env['PATH'] ?? '' };
@@ -121,7 +122,7 @@ describe('completion', () => {
         echo "\${COMPREPLY[@]}"
       done`;
     const { stdout } = await promisify(execFile)('bash', ['-c', script, 'bash', ...lines], {
-      env: { ...env, NODE: process.execPath, MAIN: main },
+      env: { ...compileCache(), ...env, NODE: process.execPath, MAIN: main },
     });
     return stdout
       .trimEnd()

@@ -1,3 +1,5 @@
+// Runs in a process of its own: what it tests has to be loaded after it has mocked the timers.
+
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { LongReadings } from '../../src/console/api/turns.ts';
