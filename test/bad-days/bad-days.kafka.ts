@@ -68,6 +68,18 @@ test('one partition without enough replicas delays its own events and repeats no
   assert.ok(troubledP99Ms <= 2 * quietP99Ms + noiseMs, 'the others felt it');
 });
 
+test('a broker that is killed and started again loses nothing, and makes no role repeat its work', async (t) => {
+  const { lost, extra } = await livesThrough(t, stand, 'brokers killed', async (day) => {
+    for (const nodeId of extent.killedBrokers) {
+      await stand.cluster.kill(nodeId);
+      await day.goesOn().finally(() => stand.cluster.start(nodeId));
+      await stand.kafka.allInSync();
+    }
+  });
+  assert.equal(lost, 0);
+  assert.ok(extra <= extent.mostRepeated, `${extra} deliveries repeated`);
+});
+
 test('every role stopped by SIGTERM and started again loses nothing and repeats nothing, and partitions that stay where they are go on', async (t) => {
   const watches: Watch[] = [];
   const { lost, repeated } = await livesThrough(t, stand, 'every role stopped', async (day) => {

@@ -14,19 +14,21 @@ const mostInGroup = 25;
 export const slowest: readonly string[] = [
   'test/security/secured.kafka.ts',
   'test/e2e/pause.kafka.ts',
+  'test/e2e/real-audiences.kafka.ts',
+  'test/upgrade/upgrade.kafka.ts',
   'test/e2e/dev.kafka.ts',
   'test/bad-days/bad-days.kafka.ts',
   'test/e2e/status.kafka.ts',
-  'test/audience/audience-sync.kafka.ts',
-  'test/dead-letter/interrupted.kafka.ts',
   'test/audience/killed.kafka.ts',
-  'test/lab/soak/soak.kafka.ts',
-  'test/upgrade/upgrade.kafka.ts',
-  'test/e2e/real-audiences.kafka.ts',
+  'test/e2e/notices.kafka.ts',
+  'test/dead-letter/interrupted.kafka.ts',
+  'test/e2e/redrive.kafka.ts',
+  'test/release/installed.kafka.ts',
   'test/lab',
   'test/console',
-  'test/cli',
   'test/simulation',
+  'test/kafka',
+  'test/cli',
 ];
 
 export function unitFiles(): string[] {

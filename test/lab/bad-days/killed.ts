@@ -48,18 +48,6 @@ for (const name of roleNames)
     assert.ok(extra <= mostRepeated, `${extra} deliveries repeated`);
   });
 
-test('each broker killed and started again, one after the other, loses nothing and repeats nothing', async (t) => {
-  const { lost, repeated } = await livesThrough(t, stand, 'each broker killed', async (day) => {
-    for (const nodeId of nodeIds) {
-      await stand.cluster.kill(nodeId);
-      await day.goesOn().finally(() => stand.cluster.start(nodeId));
-      await stand.kafka.allInSync();
-    }
-  });
-  assert.equal(lost, 0);
-  assert.equal(repeated, 0);
-});
-
 test('a broker that hangs, and goes on where it hung, loses nothing and repeats nothing', async (t) => {
   const { lost, repeated } = await livesThrough(t, stand, 'a broker hangs', async (day) => {
     const nodeId = await busiestBroker();

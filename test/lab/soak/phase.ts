@@ -36,10 +36,6 @@ export interface PhaseOptions {
   readonly random: Random;
   /** An audience is synced meanwhile. */
   readonly withSync: boolean;
-  /** Of the time for which faults usually last. */
-  readonly holdShare: number;
-  /** Whether a session with a group may end because the machine is slow; what it had done may then be repeated. */
-  readonly sessionsMayEnd: boolean;
 }
 
 /** Before the fault, and until it counts as over. */
@@ -65,7 +61,7 @@ const unansweredMs = 20_000;
 
 /** Runs a load, lets the fault happen in the middle of it, and settles the accounts. */
 export async function liveThrough(stand: Stand, options: PhaseOptions): Promise<PhaseResult> {
-  const { name, fault, random, withSync, holdShare, sessionsMayEnd } = options;
+  const { name, fault, random, withSync } = options;
   const problems: string[] = [];
   /** What is not so in time is a problem, and the phase goes on. */
   const hope = async (what: string, check: () => Promise<unknown>): Promise<void> => {
@@ -91,7 +87,7 @@ export async function liveThrough(stand: Stand, options: PhaseOptions): Promise<
     : Promise.resolve();
   // It is awaited after the fault.
   syncing.catch(() => undefined);
-  await delay(random.between(...fault.holdMs) * holdShare);
+  await delay(random.between(...fault.holdMs));
   await hope('mending', async () => begun.mend());
   const mendedMs = performance.now();
   await hope('after the fault', () => goesOn(accounts, mendedMs));
@@ -117,7 +113,7 @@ export async function liveThrough(stand: Stand, options: PhaseOptions): Promise<
       `${longestWait.id} waited ${seconds(longestWait.waitMs)} for ${longestWait.destinationId}, allowed: ${seconds(allowedMs)}`,
     );
   const repeated = accounts.repeatsAt(untroubled(endpointIds), sinceMs);
-  const allowedRepeats = mostRepeats[sessionsMayEnd ? 'a session' : fault.mayRepeat];
+  const allowedRepeats = mostRepeats[fault.mayRepeat];
   if (repeated > allowedRepeats)
     problems.push(`${repeated} deliveries were repeated, allowed: ${allowedRepeats}`);
   problems.push(

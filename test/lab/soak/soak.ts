@@ -10,14 +10,8 @@ export interface SoakOptions {
   readonly seed: number;
   /** No fault begins later; one that has begun is settled. */
   readonly minutes: number;
-  /** At most so many. */
-  readonly mostFaults?: number;
   /** Only these. */
   readonly only?: readonly string[];
-  /** Of the time for which faults usually last; default 1. */
-  readonly holdShare?: number;
-  /** Whether sessions of ten seconds may end because others use the machine too; default false. */
-  readonly sessionsMayEnd?: boolean;
   readonly log: (line: string) => void;
 }
 
@@ -41,8 +35,7 @@ const logFolder = resolve('.cache/soak');
 
 /** Lets one fault after the other happen to a deployment, in an order that the seed decides. */
 export async function soak(options: SoakOptions): Promise<SoakResult> {
-  const { seed, minutes, mostFaults = Infinity, only, log } = options;
-  const { holdShare = 1, sessionsMayEnd = false } = options;
+  const { seed, minutes, only, log } = options;
   const random = new Random(seed);
   const fromMs = performance.now();
   log('starting three brokers and seven processes');
@@ -60,14 +53,12 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     const phases: PhaseResult[] = [];
     const untilMs = performance.now() + minutes * 60_000;
     for (const fault of endless(possible, random)) {
-      if (phases.length >= mostFaults || performance.now() >= untilMs) break;
+      if (performance.now() >= untilMs) break;
       const phase = await liveThrough(stand, {
         name: `p${phases.length + 1}`,
         fault,
         random,
         withSync: phases.length % syncEvery === syncEvery - 1,
-        holdShare,
-        sessionsMayEnd,
       });
       phases.push(phase);
       log(lineOf(phase));
