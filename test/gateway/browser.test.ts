@@ -4,7 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
+import { inBrowser } from '../harness/browser.ts';
 import { eventually } from '../harness/eventually.ts';
 import { testNeeding } from '../harness/needs-program.ts';
 import { programs } from '../harness/programs.ts';
@@ -48,16 +49,12 @@ async function inShop(
   const { server, producer } = createTestGateway({ corsOrigins: [origin], ...options });
   await server.listen({ port: 0, host: '127.0.0.1' });
   const { port } = server.server.address() as AddressInfo;
-  const browser = await chromium.launch({
-    executablePath,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'],
-  });
   try {
-    const page = await browser.newPage();
-    await page.goto(origin);
-    await visit({ page, producer, api: `127.0.0.1:${port}/v1` });
+    await inBrowser(executablePath, async (page) => {
+      await page.goto(origin);
+      await visit({ page, producer, api: `127.0.0.1:${port}/v1` });
+    });
   } finally {
-    await browser.close();
     await server.close();
     pages.close();
   }

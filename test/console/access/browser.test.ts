@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import type { Session } from '../../../src/console/api/answers/deployment.ts';
+import { inBrowser } from '../../harness/browser.ts';
 import { testNeeding } from '../../harness/needs-program.ts';
 import { programs } from '../../harness/programs.ts';
 import { freePort } from '../../harness/free-ports.ts';
@@ -27,14 +28,9 @@ async function otherSite(t: Ending, html: string): Promise<string> {
 function testInBrowser(title: string, run: (t: Ending, page: Page) => Promise<void>): void {
   testNeeding([programs.chromium], title, async (executablePath) => {
     const ends: (() => unknown)[] = [];
-    const browser = await chromium.launch({
-      executablePath,
-      args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'],
-    });
     try {
-      await run({ after: (end) => void ends.push(end) }, await browser.newPage());
+      await inBrowser(executablePath, (page) => run({ after: (end) => void ends.push(end) }, page));
     } finally {
-      await browser.close();
       for (const end of ends) await end();
     }
   });

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { browserAt } from '../../harness/browser.ts';
 import { testNeeding } from '../../harness/needs-program.ts';
 import { programs } from '../../harness/programs.ts';
 import { linkPath, manager, ownOf, vendor } from './customers.ts';
 import { startFakeConsole } from './fake-console.ts';
-import { browserAt, busy } from './visiting.ts';
+import { busy } from './visiting.ts';
 
 /** Another site, whose page has the given one in a frame. */
 async function startSite(

@@ -1,25 +1,14 @@
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import type { Brand } from '../../../src/console/brand/brand.ts';
 import type { Session } from '../../../src/console/api/answers/deployment.ts';
+import { browserAt } from '../../harness/browser.ts';
 import { testNeeding } from '../../harness/needs-program.ts';
 import { programs } from '../../harness/programs.ts';
 import { operator, startFakeConsole, type FakeConsole } from './fake-console.ts';
 import { fakeData, type FakeData } from './fake-data.ts';
 
 export const busy: FakeData = fakeData(5_000);
-
-let browser: Promise<Browser> | undefined;
-after(async () => (await browser)?.close());
-
-/** One for all tests of a file. */
-export function browserAt(executablePath: string): Promise<Browser> {
-  return (browser ??= chromium.launch({
-    executablePath,
-    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'],
-  }));
-}
 
 interface Visit {
   readonly page: Page;
