@@ -8,37 +8,26 @@ import type { Job } from './job.ts';
  * @param paths folders and files to look at; none: everything
  */
 export function checkerJobs(paths: readonly string[]): Job[] {
-  const cached = (name: string): string[] =>
-    (process.env['CI'] ?? '') === ''
-      ? ['--cache', '--cache-location', `.cache/${name}`, '--cache-strategy', 'content']
-      : [];
+  const isCached = (process.env['CI'] ?? '') === '';
   const where = paths.length === 0 ? ['.'] : paths;
-  const lint = checker('lint', 'eslint/bin/eslint.js', [...where, ...cached('eslint')]);
-  const types = checker('types', 'typescript/bin/tsc', [
-    '-p',
-    '.',
-    '--incremental',
-    '--tsBuildInfoFile',
-    '.cache/types.tsbuildinfo',
-  ]);
-  const format = checker('format', 'prettier/bin/prettier.cjs', [
-    '--check',
-    '--log-level=warn',
-    ...where,
-    ...cached('prettier'),
-  ]);
-  if (paths.length > 0) return [lint, types, format];
+  const own = ['test/run/types-and-lint.ts', ...(isCached ? ['--cached'] : []), ...where];
+  const cached = ['--cache', '--cache-location', '.cache/prettier', '--cache-strategy', 'content'];
   return [
-    lint,
-    types,
-    format,
-    checker('types of the pages', 'typescript/bin/tsc', ['-p', 'src/console/web']),
-    checker('unused code', 'knip/bin/knip.js', []),
+    checker('types and lint', own),
+    checker('format', [
+      program('prettier/bin/prettier.cjs'),
+      ...['--check', '--log-level=warn', ...where, ...(isCached ? cached : [])],
+    ]),
+    ...(paths.length === 0 ? [checker('unused code', [program('knip/bin/knip.js')])] : []),
   ];
+}
 
-  function checker(name: string, bin: string, args: readonly string[]): Job {
-    const path = join('node_modules', bin);
-    if (!existsSync(path)) throw new Error(`${path} is missing: run npm ci`);
-    return { name, kind: 'processor', args: [path, ...args], files: [] };
-  }
+function checker(name: string, args: readonly string[]): Job {
+  return { name, kind: 'processor', args, files: [] };
+}
+
+function program(bin: string): string {
+  const path = join('node_modules', bin);
+  if (!existsSync(path)) throw new Error(`${path} is missing: run npm ci`);
+  return path;
 }
