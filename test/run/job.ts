@@ -2,7 +2,7 @@
 export interface Job {
   readonly name: string;
   /**
-   * `processor`: it computes all the time, so no more of these run at once than there are cores.
+   * `processor`: it computes most of the time, so hardly more of these run at once than there are cores.
    * `broker`: tests on a broker, which wait for most of their time.
    */
   readonly kind: 'processor' | 'broker';

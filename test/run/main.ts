@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { startBroker } from '../../src/dev/broker.ts';
 import { CommandLine } from '../harness/command-line.ts';
 import { useCompileCache } from '../harness/compile-cache.ts';
@@ -30,7 +32,7 @@ const states = new Map(toRun.map((file) => [file, passedTests.stateOf(file)]));
 useCompileCache();
 forgetNotChecked();
 const startMs = performance.now();
-const stopBroker = onBroker.length > 0 ? await provideBroker() : undefined;
+const [stopBroker] = onBroker.length > 0 ? await Promise.all([provideBroker(), compile()]) : [];
 const jobs = [...checkerJobs(paths), ...unitJobs(toRun), ...brokerJobs(onBroker)];
 const tell = (result: JobResult): void => {
   console.log(lineOf(result));
@@ -81,6 +83,11 @@ function readFlags() {
 
 function isWanted(file: string): boolean {
   return paths.length === 0 || paths.some((path) => file === path || file.startsWith(`${path}/`));
+}
+
+/** All of the sources, for the processes that load them. What cannot be loaded, the tests tell. */
+async function compile(): Promise<void> {
+  await promisify(execFile)(process.execPath, ['test/run/compile-ahead.ts']).catch(() => undefined);
 }
 
 /** Starts a broker for all files, unless one is given. */

@@ -5,8 +5,11 @@ import { join } from 'node:path';
 import type { Job, JobResult, Report } from './job.ts';
 
 const cores = availableParallelism();
-/** Tests on a broker wait for most of their time, so that several beside each job that computes leave nothing idle. */
-const most = { processor: cores, broker: 2 * cores + 1 } as const;
+/**
+ * Tests on a broker wait for most of their time, so that several beside each job that computes leave nothing idle.
+ * One job more computes than there are cores, because some unit tests wait as well.
+ */
+const most = { processor: cores + 1, broker: 3 * cores + 1 } as const;
 /** Jobs that compute give way, because nobody waits inside of them for an answer in time. */
 const processorPriority = 10;
 
