@@ -179,6 +179,17 @@ async function makeAgain(): Promise<void> {
   assert.match((await run('operator', ['status', 'again'])).stdout, /^again is unknown: no worker/);
 }
 
+/** One of each kind of line of each destination. */
+async function someEvents(): Promise<Set<string>> {
+  const { stdout } = await run('operator', ['attempts', '--since', '1h', '-o', 'json']);
+  const found = new Map<string, string>();
+  for (const line of stdout.trimEnd().split('\n')) {
+    const { destination, kind, messageId } = JSON.parse(line) as Record<string, string>;
+    found.set(`${destination} ${kind}`, messageId ?? '');
+  }
+  return new Set(found.values());
+}
+
 /** What its pages show, and what its operators do. */
 async function useConsole(url: string): Promise<void> {
   const api = `${url}/api/v1`;
@@ -205,9 +216,7 @@ async function useConsole(url: string): Promise<void> {
   // It answers 503 after ten seconds, and goes on.
   await eventually(() => post('/destinations/resting/retry'));
   await done((await post('/redrives', { all: true })).id);
-  const { stdout } = await run('operator', ['attempts', '--since', '1h', '-o', 'json']);
-  const ids = new Set([...stdout.matchAll(/"messageId":"([^"]+)"/g)].map(([, id = '']) => id));
-  for (const id of ids)
+  for (const id of await someEvents())
     // It answers 503 where looking takes it too long.
     await eventually(async () => {
       const { status } = await fetch(`${api}/events?message=${encodeURIComponent(id)}`);
@@ -260,10 +269,7 @@ async function useApi(url: string): Promise<void> {
  * @param explained those that need no other look
  */
 async function explainAll(explained: Set<string>): Promise<void> {
-  const { stdout } = await run('operator', ['attempts', '--since', '1h', '-o', 'json']);
-  const ids = new Set([...stdout.matchAll(/"messageId":"([^"]+)"/g)].map(([, id = '']) => id));
-  assert.ok(ids.size > 0, stdout);
-  for (const id of ids) {
+  for (const id of await someEvents()) {
     if (explained.has(id)) continue;
     const story = await run('operator', ['explain', id]);
     assert.match(story.stdout, /^(heavy|resting|notices:ops) +delivered/m);
