@@ -51,17 +51,22 @@ export const operator: Session = {
   version: '1.2.3',
 };
 
+const usualBrand: Brand = { name: 'Postrider', files: [] };
+const bundled = new Map<Brand, ReturnType<typeof loadPages>>();
+
+/** Bundled once for all tests of a process. */
+function pagesOf(brand: Brand = usualBrand): ReturnType<typeof loadPages> {
+  const pages = bundled.get(brand) ?? loadPages(brand);
+  bundled.set(brand, pages);
+  return pages;
+}
+
 /** The pages, and an API behind them that answers from memory. */
 export async function startFakeConsole(
   given: Partial<FakeState> & { readonly brand?: Brand | undefined } = {},
   port = 0,
 ): Promise<FakeConsole> {
-  const pages = new Map(
-    (await loadPages(given.brand ?? { name: 'Postrider', files: [] })).map((file) => [
-      `/${file.path}`,
-      file,
-    ]),
-  );
+  const pages = new Map((await pagesOf(given.brand)).map((file) => [`/${file.path}`, file]));
   const index = pages.get('/index.html');
   const posted: FakeConsole['posted'] = [];
   let polls = 0;
