@@ -34,6 +34,7 @@ import type { PlanningSettings } from './plan-change.ts';
 import { requireAddresses, type RefusedAddress } from './refused-addresses.ts';
 import { addLinkRoutes } from './routes/links.ts';
 import { addOperationRoutes } from './routes/operations.ts';
+import { addRedriveRoutes } from './routes/redrives.ts';
 import { addResourceRoutes } from './routes/resources.ts';
 import { addUserRoutes } from './routes/users.ts';
 import { createApiServer } from './server.ts';
@@ -132,14 +133,15 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
         requireAddresses: (body, caller) => requireAddresses(body, caller, refusedAddress),
       });
       const apiRuns = new ApiRuns(runs, told, audit);
+      const operations = createOperations(services, sendTest);
       addOperationRoutes(api, {
-        operations: createOperations(services, sendTest),
+        operations,
         runs: apiRuns,
-        counts: runs,
         audit,
         clock,
         customerOf: (id) => directory.customerOf(id),
       });
+      addRedriveRoutes(api, { operations, runs: apiRuns, counts: runs, directory });
       const users = createUserOperations({ ...services, config, fenceMs });
       addUserRoutes(api, { users, runs: apiRuns, audit });
       addLinkRoutes(api, {

@@ -1,5 +1,5 @@
-import { customerLimitProblem } from '../event/customer.ts';
-import type { FieldProblem } from '../http-api/problem.ts';
+import { customerLimitProblem, customerProblem } from '../event/customer.ts';
+import { ProblemError, type FieldProblem } from '../http-api/problem.ts';
 import type { Change } from '../resources/apply/plan.ts';
 import { reaches, type Caller } from './access/caller.ts';
 import type { Directory } from './directory.ts';
@@ -52,6 +52,14 @@ export function asTheirs(given: Fields, caller: Caller, sources: readonly string
     ...(customer === undefined ? {} : { customer }),
     sources: given['sources'] ?? sources,
   };
+}
+
+/** @throws ProblemError 404 for a customer that is another's, 400 for what can be the id of none */
+export function requireReach(caller: Caller, customer: string): void {
+  if (!reaches(caller, customer))
+    throw new ProblemError(404, `There is no customer ${customer} for you.`);
+  const problem = customerProblem(customer);
+  if (problem !== undefined) throw new ProblemError(400, `The id of a customer ${problem}.`);
 }
 
 /** The problems of what a caller would change, as far as customers are concerned. */

@@ -1,4 +1,4 @@
-import { decodeAuditEntry, type AuditEntry } from '../event/audit-entry.ts';
+import { decodeAuditEntry, destinationsIn, type AuditEntry } from '../event/audit-entry.ts';
 import type { KafkaClient } from '../kafka/client.ts';
 import { startFollower, type Follower } from '../kafka/follow/follower.ts';
 import { writtenRanges } from '../kafka/read-range.ts';
@@ -7,8 +7,8 @@ import type { RunProgress } from '../operations/runs.ts';
 
 /** A run, as far as the audit tells of it. */
 export interface ToldRun {
-  /** Undefined: its events are of several destinations, or of none. */
-  readonly destination: string | undefined;
+  /** None: its events are of all destinations, or of no single one. */
+  readonly destinations: readonly string[];
   readonly progress: RunProgress;
 }
 
@@ -22,15 +22,16 @@ const elsewhere = 'It runs in another process, or was cut off.';
 export class ToldRuns {
   readonly #runs = new Map<string, ToldRun>();
 
-  apply({ id, isRun, destination, began, outcome, sent = 0, became, detail }: AuditEntry): void {
+  apply(entry: AuditEntry): void {
+    const { id, isRun, began, outcome, sent = 0, became, detail } = entry;
     if (isRun === true && !this.#runs.has(id)) {
       const progress = { id, state: 'running', found: 0, sent: 0, detail: elsewhere } as const;
-      this.#remember({ destination, progress });
+      this.#remember({ destinations: destinationsIn(entry), progress });
     }
     const run = began === undefined ? undefined : this.#runs.get(began);
     if (run === undefined) return;
     this.#remember({
-      destination: run.destination,
+      destinations: run.destinations,
       progress: {
         id: run.progress.id,
         state: outcome === undefined ? 'done' : 'failed',

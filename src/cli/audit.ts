@@ -133,16 +133,6 @@ function systemUser(): string {
   }
 }
 
-/** The destinations whose events a run sends, as the audit has them. */
-export function ofDestinations(
-  ids: Iterable<string> | undefined,
-): Pick<AuditRecord, 'destination' | 'destinations'> {
-  const all = [...(ids ?? [])];
-  const [destination] = all;
-  if (destination === undefined) return {};
-  return all.length === 1 ? { destination } : { destinations: all };
-}
-
 /**
  * The selection of letters that a redrive was to send. The letters' users are left out: the audit
  * outlives the deletion of a user.

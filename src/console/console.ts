@@ -148,7 +148,12 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
       addLetterRoutes(api, parts);
       addEventRoutes(api, parts);
       addDeploymentRoutes(api, parts);
-      addActions(api, { operations: createOperations(services, sendTest), runs, audit });
+      addActions(api, {
+        operations: createOperations(services, sendTest),
+        runs,
+        audit,
+        destinationsOf: (customer) => live.destinationsOf(customer),
+      });
       addRunRoutes(api, { index, audit, runs, clock });
       addLinkActions(api, { audit, clock, identityOf });
       if (client !== undefined)

@@ -94,6 +94,24 @@ export interface RecordedLink {
   readonly untilMs: number;
 }
 
+/** The destinations whose events a run sends, as entries have them. */
+export function ofDestinations(
+  ids: Iterable<string> | undefined,
+): Pick<AuditEntry, 'destination' | 'destinations'> {
+  const all = [...(ids ?? [])];
+  const [destination] = all;
+  if (destination === undefined) return {};
+  return all.length === 1 ? { destination } : { destinations: all };
+}
+
+/** The ids in such an entry; none: of all destinations, or of no single one. */
+export function destinationsIn({
+  destination,
+  destinations,
+}: Pick<AuditEntry, 'destination' | 'destinations'>): readonly string[] {
+  return destinations ?? (destination === undefined ? [] : [destination]);
+}
+
 /** Undefined for an invalid record. */
 export function decodeAuditEntry(value: Buffer | null): AuditRecord | undefined {
   try {

@@ -11,7 +11,10 @@ import type { RunProgress } from './runs.ts';
 export type AuditOfActions = Pick<AuditWriter, 'write' | 'tell'>;
 
 /** An action, and its author, for the audit. */
-export type Done = Pick<AuditEntry, 'user' | 'name' | 'via' | 'action' | 'destination'>;
+export type Done = Pick<
+  AuditEntry,
+  'user' | 'name' | 'via' | 'action' | 'destination' | 'destinations'
+>;
 
 const mayBeDone = 'the audit will say how it ended.';
 
@@ -96,10 +99,12 @@ export function refuseAll(choice: LetterChoice & CallChoice, fields: string): vo
 /** The choice in words, for the audit. User and message are left out: the audit outlives the deletion of a user. */
 export function chosenText(choice: LetterChoice & CallChoice): { readonly detail?: string } {
   const { user, message, places, again } = choice;
-  const texts = (['source', 'reason', 'since', 'until', 'rate'] as const).flatMap((name) => {
-    const value = choice[name];
-    return value === undefined ? [] : [`${name} ${value}`];
-  });
+  const texts = (['customer', 'source', 'reason', 'since', 'until', 'rate'] as const).flatMap(
+    (name) => {
+      const value = choice[name];
+      return value === undefined ? [] : [`${name} ${value}`];
+    },
+  );
   if (user !== undefined) texts.push('of one user');
   if (message !== undefined) texts.push('one event');
   if (places !== undefined) texts.push(counted(places.length, 'place'));

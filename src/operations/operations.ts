@@ -11,6 +11,7 @@ import {
 import { resumeDestinations } from '../dead-letter/resume.ts';
 import { retryDestinations } from '../dead-letter/retry.ts';
 import type { Letter } from '../dead-letter/letter.ts';
+import { lettersOfCustomer } from '../dead-letter/of-customer.ts';
 import {
   countRejected,
   redriveRejected,
@@ -25,6 +26,7 @@ import { deadLetterReasons, isDeadLetterReason } from '../event/dead-letter-reas
 import { deliveryKey } from '../event/envelope.ts';
 import { rejectReasons } from '../event/rejection.ts';
 import { findSource } from '../resources/config/config-topic.ts';
+import type { StoredResources } from '../resources/config/stored-resources.ts';
 import { parseRate } from '../resources/schema/texts.ts';
 
 /** The means of operations. */
@@ -55,7 +57,8 @@ export interface Operations {
   /** Resumes at once, and resolves when all that was kept is sent. The work throws PostriderError `not-found`. */
   resume(destination: string): Work;
   /**
-   * Sends dead letters again. The work throws PostriderError `busy` while another redrive runs.
+   * Sends dead letters again. The work throws PostriderError `busy` while another redrive runs, and `not-found` for a
+   * customer without destinations.
    * @throws PostriderError `usage`
    */
   redrive(selection: LetterChoice): Work;
@@ -86,6 +89,8 @@ interface Choice {
 /** A choice of dead letters. */
 export interface LetterChoice extends Choice {
   readonly destination?: string;
+  /** All destinations that the customer has when it begins. */
+  readonly customer?: string;
   readonly message?: string;
   readonly user?: string;
 }
@@ -168,7 +173,7 @@ export function createOperations(
       const chosen = redriveOf(access, selection);
       return async (run) => {
         const result = await withWaysBack(access, (ways) =>
-          redriveDeadLetters(access, ways, chosen, callerOf(run)),
+          redriveDeadLetters(access, ways, chosen(ways.config.resources), callerOf(run)),
         );
         if (result.failure !== undefined) throw result.failure;
         const outcome = outcomeOf(result);
@@ -180,7 +185,7 @@ export function createOperations(
       const chosen = redriveOf(access, selection);
       return async (run) => {
         const { leftOut } = await withWaysBack(access, (ways) =>
-          countDeadLetters(access, ways, chosen, callerOf(run)),
+          countDeadLetters(access, ways, chosen(ways.config.resources), callerOf(run)),
         );
         return detailOf(leftOut.sentences());
       };
@@ -203,29 +208,40 @@ export function createOperations(
   };
 }
 
-/** @throws PostriderError `usage` */
+/**
+ * @returns finds the destinations of a customer that was chosen, as the configuration is when the work begins
+ * @throws PostriderError `usage`
+ */
 function redriveOf(
   access: ServiceAccess,
-  { destination, reason, message, user, ...choice }: LetterChoice,
-): DeadRedrive {
+  { destination, customer, reason, message, user, ...choice }: LetterChoice,
+): (stored: StoredResources) => DeadRedrive {
+  if (destination !== undefined && customer !== undefined)
+    throw new PostriderError('usage', 'give either a destination or a customer, not both');
   if (reason !== undefined && !isDeadLetterReason(reason)) {
     const allowed = `${Object.keys(deadLetterReasons).join(', ')}, http-<status>, http-4xx`;
     throw new PostriderError('usage', `${reason} is not a reason; allowed: ${allowed}`);
   }
   const reasons = reason === undefined ? undefined : new Set([reason]);
-  const destinations = destination === undefined ? undefined : new Set([destination]);
-  const selected = { destinations, reasons, user, messageId: message };
+  const named = destination === undefined ? undefined : new Set([destination]);
   const isKeyKnown = destination !== undefined && user !== undefined;
   const key = isKeyKnown ? deliveryKey(destination, user) : undefined;
-  return {
-    selection: {
-      ...placesAndArea(choice, key, [destination, reason, message, user]),
-      matches: (letter) => isSelectedDeadLetter(letter, selected),
-    },
-    destinations,
-    ...howOf(choice, usualRate, access.clock.now()),
-    waitMs,
-    remedies,
+  const where = placesAndArea(choice, key, [destination, customer, reason, message, user]);
+  const how = howOf(choice, usualRate, access.clock.now());
+  return (stored) => {
+    const own = customer === undefined ? undefined : lettersOfCustomer(stored, customer);
+    const destinations = own?.destinations ?? named;
+    const selected = { destinations, reasons, user, messageId: message };
+    return {
+      selection: {
+        ...where,
+        matches: (letter) => isSelectedDeadLetter(letter, selected) && own?.has(letter) !== false,
+      },
+      destinations,
+      ...how,
+      waitMs,
+      remedies,
+    };
   };
 }
 

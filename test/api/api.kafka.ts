@@ -3,7 +3,9 @@ import { after, before, test } from 'node:test';
 import { decodeAuditEntry, type AuditEntry } from '../../src/event/audit-entry.ts';
 import type { Problem } from '../../src/http-api/answers.ts';
 import { createKafka, type KafkaClient } from '../../src/kafka/client.ts';
+import { createProducer } from '../../src/kafka/produce/producer.ts';
 import { silentLogger } from '../../src/ops/log.ts';
+import { deadLetterRecord } from '../dead-letter/letters.ts';
 import { testBroker } from '../harness/broker.ts';
 import { eventually } from '../harness/eventually.ts';
 import { install, type Installation, type RunningRole } from '../harness/postrider.ts';
@@ -83,6 +85,15 @@ function crm(more: object = {}): object {
     webhooks: [{ url: 'https://crm.example.com/hook' }],
     ...more,
   };
+}
+
+async function giveUp(events: readonly Parameters<typeof deadLetterRecord>[0][]): Promise<void> {
+  const { TOPIC_PREFIX: prefix = '' } = postrider.environment;
+  const producer = await createProducer(kafka, { log: silentLogger });
+  await producer.send(
+    events.map((event) => ({ ...deadLetterRecord(event), topic: `${prefix}dead-letter` })),
+  );
+  await producer.close(10_000);
 }
 
 async function audited(): Promise<readonly AuditEntry[]> {
@@ -343,6 +354,14 @@ test('an application makes a link, with which a customer operates its own destin
   });
   for (const path of ['/destinations/filed/pause', '/destinations/race/redrive'])
     assert.equal((await ask('POST', path, {}, as)).status, 404);
+  const { body: own } = await ask('GET', '/destinations/acme-2', undefined, as);
+  await giveUp([
+    { destinationId: 'acme-2', uid: own['uid'] as string, user: 'u1' },
+    { destinationId: 'acme-2', uid: 'earlier', user: 'u2' },
+    { destinationId: 'filed', user: 'u3' },
+  ]);
+  const all = await ask('POST', '/customers/acme/redrive?dryRun=true', undefined, as);
+  assert.deepEqual([all.status, all.body['found']], [200, 1], JSON.stringify(all.body));
   assert.equal((await ask('POST', '/destinations/acme-1/pause', undefined, as)).status, 200);
   const dry = await ask('POST', '/destinations/acme-1/redrive?dryRun=true', undefined, as);
   assert.deepEqual([dry.status, dry.body['found']], [200, 0]);

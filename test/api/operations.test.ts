@@ -108,6 +108,58 @@ test('a dry run counts, answers at once, and leaves the audit alone', async (t) 
   assert.deepEqual(operated, ['count crm', 'count crm']);
 });
 
+test('the dead letters of all destinations of a customer are sent again in one run, which only they and operators see', async (t) => {
+  const { ask, put, linkTo, chosen, audit, operated } = await start(t);
+  put(exampleDestination({ id: 'dwh', customer: 'acme' }));
+  const counted = await ask('/v1/customers/acme/redrive?dryRun=true', shop);
+  assert.deepEqual([counted.status, counted.json['found']], [200, 1]);
+  const body = { reason: 'http-503', until: '2026-01-31T12:00:00Z' };
+  const begun = await ask('/v1/customers/acme/redrive', { ...shop, body });
+  assert.equal(begun.status, 202);
+  assert.deepEqual(chosen, [{ customer: 'acme' }, { ...body, customer: 'acme' }]);
+  assert.deepEqual(audit[0], {
+    user: 'shop',
+    via: 'api',
+    action: 'redrive',
+    destinations: ['crm', 'dwh'],
+    isRun: true,
+    detail: 'customer acme, reason http-503, until 2026-01-31T12:00:00Z',
+  });
+  const path = `/v1/runs/${begun.json['id'] as string}`;
+  await eventually(async () => {
+    const { json } = await ask(path, { token: 'shop-token' });
+    assert.deepEqual(json, { id: begun.json['id'], state: 'done', found: 1, sent: 1 });
+  });
+  assert.deepEqual(operated, ['count acme', 'redrive acme']);
+  assert.equal((await ask(path, { token: linkTo('globex') })).status, 404);
+  // A run that also sends what is another's is nothing for either to see.
+  put(exampleDestination({ id: 'dwh', customer: 'globex' }));
+  for (const token of ['shop-token', linkTo('globex')])
+    assert.equal((await ask(path, { token })).status, 404);
+  assert.equal((await ask(path, { token: 'ines-token' })).status, 200);
+});
+
+test('a customer is sent the dead letters of no other customer again, and sets no pace', async (t) => {
+  const { ask, linkTo, chosen } = await start(t);
+  const refused = async (customer: string, token: string, body?: object): Promise<string> => {
+    const path = `/v1/customers/${encodeURIComponent(customer)}/redrive`;
+    const { status, detail } = await ask(path, { method: 'POST', token, body });
+    return `${status} ${detail}`;
+  };
+  for (const token of ['shop-token', linkTo('acme', { manage: true })])
+    for (const customer of ['globex', 'nobody', 'acm', 'ACME', 'acme '])
+      assert.equal(await refused(customer, token), `404 There is no customer ${customer} for you.`);
+  assert.match(await refused('acme', linkTo('acme')), /^403 .* scope operate/);
+  assert.match(await refused('acme', 'shop-token', { rate: '1/h' }), /^403 The rate is not/);
+  for (const field of ['customer', 'destination', 'places'])
+    assert.match(
+      await refused('acme', 'shop-token', { [field]: 'globex' }),
+      new RegExp(`^400 ${field} is no parameter`),
+    );
+  assert.equal(await refused('nobody', 'ines-token'), '404 Customer nobody has no destination.');
+  assert.deepEqual(chosen, []);
+});
+
 test('a customer is not told what operators are told of a run, nor of a failure', async (t) => {
   const { ask, fails } = await start(t);
   const begun = await ask('/v1/destinations/crm/resume', shop);

@@ -42,6 +42,7 @@ const route = fc.constantFrom(
   ['GET', '/sources'],
   ['GET', '/customers/CUSTOMER/links'],
   ['POST', '/customers/CUSTOMER/links'],
+  ['POST', '/customers/CUSTOMER/redrive'],
   ['POST', '/links/LINK/revoke'],
   ['GET', '/runs/RUN'],
   ['POST', '/users/ID/delete'],
@@ -194,8 +195,10 @@ test('nothing that a caller bound to a customer sends reads or changes anything 
       assert.ok(!payload.includes(mark), payload);
       assert.equal(theirs(), before);
       assert.equal(JSON.stringify(others.map((each) => links.working(0, each))), linksBefore);
-      for (const what of stand.operated) assert.match(what, /^\w+ (crm|shop-acme)$/);
-      for (const { destination } of stand.chosen) assert.ok(ownIds.includes(destination ?? ''));
+      for (const what of stand.operated)
+        assert.match(what, /^\w+ (crm|shop-acme)$|^(redrive|count) acme$/);
+      for (const { destination, customer: whose } of stand.chosen)
+        assert.ok(whose === undefined ? ownIds.includes(destination ?? '') : whose === 'acme');
       for (const [key, value] of stand.config)
         if (key.startsWith('Destination/') && !value.includes(mark))
           assert.equal((JSON.parse(value) as { customer?: string }).customer, 'acme', value);
@@ -222,6 +225,7 @@ test('nothing that a caller bound to a customer sends reads or changes anything 
   assert.equal(await allowed('GET', '/destinations/new'), 200);
   assert.equal(await allowed('POST', '/destinations/crm/pause'), 200);
   assert.equal(await allowed('POST', '/destinations/crm/redrive'), 202);
+  assert.equal(await allowed('POST', '/customers/acme/redrive'), 202);
   assert.equal(await allowed('POST', '/customers/acme/links', { manage: true }), 201);
   assert.equal(await allowed('DELETE', '/destinations/new'), 204);
 });

@@ -4,6 +4,7 @@ import { ChangeQueue } from '../../src/api/change-queue.ts';
 import { Directory } from '../../src/api/directory.ts';
 import { addLinkRoutes } from '../../src/api/routes/links.ts';
 import { addOperationRoutes } from '../../src/api/routes/operations.ts';
+import { addRedriveRoutes } from '../../src/api/routes/redrives.ts';
 import { addResourceRoutes } from '../../src/api/routes/resources.ts';
 import { addUserRoutes } from '../../src/api/routes/users.ts';
 import { ToldRuns } from '../../src/api/told-runs.ts';
@@ -123,7 +124,7 @@ export function resourceRoutes(): {
       stand.chosen.push(choice);
       return async ({ onSent }) => {
         onSent();
-        await done(`${what} ${choice.destination ?? 'all'}`);
+        await done(`${what} ${choice.destination ?? choice.customer ?? 'all'}`);
         return { detail: 'left out for an operator to read' };
       };
     };
@@ -182,7 +183,8 @@ export function resourceRoutes(): {
       const runs = new ApiRuns(counts, new ToldRuns(), audit);
       const customerOf = (id: string): ReturnType<Directory['customerOf']> =>
         directory.customerOf(id);
-      addOperationRoutes(api, { operations, runs, counts, audit, clock, customerOf });
+      addOperationRoutes(api, { operations, runs, audit, clock, customerOf });
+      addRedriveRoutes(api, { operations, runs, counts, directory });
       const users = {
         deleteUser: (user: string) => ({
           affected: [],

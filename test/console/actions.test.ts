@@ -45,7 +45,12 @@ async function startStand(t: TestContext, operations: Partial<Operations>): Prom
     sendProblem(reply, problemOf(error, {}, { name: 'the console', parameters })),
   );
   const runs = new Runs(systemClock);
-  addActions(api, { operations: operations as Operations, runs, audit });
+  addActions(api, {
+    operations: operations as Operations,
+    runs,
+    audit,
+    destinationsOf: (customer) => new Set(customer === 'acme' ? ['crm', 'dwh'] : []),
+  });
   await api.ready();
   t.after(() => api.close());
   return {
@@ -154,11 +159,15 @@ test('everything is sent again only on purpose, and a selection as it was asked 
   assert.equal((await post('/redrives', { all: true })).statusCode, 200);
   assert.equal((await post('/redrives', { user: 'ada', message: 'm1' })).statusCode, 200);
   assert.equal((await post('/rejected/redrives', one)).statusCode, 200);
-  assert.deepEqual(asked, [{}, { user: 'ada', message: 'm1' }, one]);
+  assert.equal((await post('/redrives', { customer: 'acme' })).statusCode, 200);
+  assert.deepEqual(asked, [{}, { user: 'ada', message: 'm1' }, one, { customer: 'acme' }]);
+  const { destinations } = told.findLast(({ isRun }) => isRun) ?? {};
+  assert.deepEqual(destinations, ['crm', 'dwh']);
   const said = told.filter(({ isRun }) => isRun).map(({ action, detail }) => [action, detail]);
   assert.deepEqual(said, [
     ['redrive', undefined],
     ['redrive', 'of one user, one event'],
     ['redrive-rejected', 'rate 10/s, 1 place, also what was sent again before'],
+    ['redrive', 'customer acme'],
   ]);
 });

@@ -45,12 +45,14 @@ export function rejectedLetter(changes: Parameters<typeof rejectedRecord>[0] = {
 /** As a worker writes it after the third attempt. */
 export function deadLetterRecord(event: {
   readonly destinationId: string;
+  readonly uid?: string;
   readonly user: string;
   readonly reason?: string;
 }): Omit<OutgoingRecord, 'topic'> & { readonly headers: Record<string, string> } {
-  const { destinationId, user, reason = 'http-410' } = event;
+  const { destinationId, uid, user, reason = 'http-410' } = event;
   const envelope = encodeEnvelope({
     destinationId,
+    uid,
     sourceId: 'shop',
     messageId: `m-${destinationId}-${user}`,
     type: 'track',

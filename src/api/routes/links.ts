@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { customerProblem } from '../../event/customer.ts';
 import { inTime } from '../../http-api/in-time.ts';
 import { ProblemError } from '../../http-api/problem.ts';
 import type { Producer } from '../../kafka/produce/producer.ts';
@@ -17,6 +16,7 @@ import {
 } from '../../resources/customers/links.ts';
 import { reaches, requireScopes, scopes, type Caller } from '../access/caller.ts';
 import { models } from '../answers.ts';
+import { requireReach } from '../customers.ts';
 import { linkPage, madeLink, nothing } from '../operation-answers.ts';
 import { accept } from '../parameters.ts';
 import { callerOf } from '../server.ts';
@@ -137,13 +137,10 @@ function shown({ id, customer, manage, bodies, untilMs }: CustomersLink): object
   return { id, customer, manage, bodies, until: new Date(untilMs).toISOString() };
 }
 
-/** @throws ProblemError 404 for a customer that is another's, 400 for what can be the id of none */
+/** @throws ProblemError 403 for a link; of `requireReach` */
 function requireCustomer(request: FastifyRequest, customer: string): Caller {
   const caller = requireNoLink(request);
-  if (!reaches(caller, customer))
-    throw new ProblemError(404, `There is no customer ${customer} for you.`);
-  const problem = customerProblem(customer);
-  if (problem !== undefined) throw new ProblemError(400, `The id of a customer ${problem}.`);
+  requireReach(caller, customer);
   return caller;
 }
 

@@ -2,12 +2,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PostriderError } from '../../errors.ts';
 import type { AuditAction } from '../../event/audit-entry.ts';
 import { CallLimit } from '../../http-api/call-limit.ts';
-import { inTime } from '../../http-api/in-time.ts';
 import { ProblemError } from '../../http-api/problem.ts';
 import type { Clock } from '../../ops/clock.ts';
-import { act, chosenText, late, type AuditOfActions, type Done } from '../../operations/audited.ts';
-import type { LetterChoice, Operations } from '../../operations/operations.ts';
-import type { RunProgress, Runs } from '../../operations/runs.ts';
+import { act, late, type AuditOfActions, type Done } from '../../operations/audited.ts';
+import type { Operations } from '../../operations/operations.ts';
+import type { RunProgress } from '../../operations/runs.ts';
 import { reaches, type Caller } from '../access/caller.ts';
 import { models } from '../answers.ts';
 import type { ApiRuns } from '../api-runs.ts';
@@ -18,19 +17,16 @@ import { callerOf } from '../server.ts';
 export interface OperationDeps {
   readonly operations: Operations;
   readonly runs: ApiRuns;
-  readonly counts: Pick<Runs, 'countWithin'>;
   readonly audit: AuditOfActions;
   readonly clock: Clock;
   /** Undefined: there is no destination of the id. */
   readonly customerOf: (id: string) => { readonly customer: string | undefined } | undefined;
 }
 
-interface OfDestination {
+export interface OfDestination {
   readonly id: string;
 }
 
-/** Somebody waits for it. */
-const countMs = 8_000;
 /** For each destination: its endpoint gets them all, and it may be anybody's. */
 const testsPerSecond = 1;
 
@@ -39,7 +35,6 @@ const params = accept(['id'], ['id']);
 /** Actions about a destination: those of the console's operators, each in the audit before it is done. */
 export function addOperationRoutes(api: FastifyInstance, deps: OperationDeps): void {
   addToDestination(api, deps);
-  addRedrive(api, deps);
   addRun(api, deps);
 }
 
@@ -60,7 +55,7 @@ function addToDestination(api: FastifyInstance, deps: OperationDeps): void {
       const { caller, id, done } = asked(request, 'send-test', deps);
       tests.take(id, 'One test a second can be sent to a destination; wait a moment.');
       return {
-        items: await told(caller, id, () =>
+        items: await told(caller, noDestination(id), () =>
           act(audit, done, late.test, () => operations.sendTest(id)),
         ),
       };
@@ -80,7 +75,7 @@ function addToDestination(api: FastifyInstance, deps: OperationDeps): void {
       const { caller, id, done } = asked(request, 'retry', deps);
       tests.take(id, 'Once a second, what waits can be sent to a destination; wait a moment.');
       return {
-        items: await told(caller, id, () =>
+        items: await told(caller, noDestination(id), () =>
           act(audit, done, late.retry, () => operations.retry(id)),
         ),
       };
@@ -98,7 +93,9 @@ function addToDestination(api: FastifyInstance, deps: OperationDeps): void {
     },
     async (request) => {
       const { caller, id, done } = asked(request, 'pause', deps);
-      await told(caller, id, () => act(audit, done, late.pause, () => operations.pause(id)));
+      await told(caller, noDestination(id), () =>
+        act(audit, done, late.pause, () => operations.pause(id)),
+      );
       return {};
     },
   );
@@ -120,50 +117,6 @@ function addToDestination(api: FastifyInstance, deps: OperationDeps): void {
   );
 }
 
-type Selected = Omit<LetterChoice, 'destination' | 'places'> & { readonly dryRun?: boolean };
-
-function addRedrive(api: FastifyInstance, deps: OperationDeps): void {
-  const { operations, runs, counts } = deps;
-  api.post<{
-    Params: OfDestination;
-    Querystring: { readonly dryRun?: boolean };
-    Body: Selected;
-  }>(
-    '/destinations/:id/redrive',
-    {
-      config: { scope: 'operate' },
-      // Without a choice, a body is not needed.
-      preValidation: withBody,
-      schema: {
-        summary:
-          'Send its dead letters again, all or those of a choice; with `dryRun`, count them at once',
-        params,
-        querystring: accept(['dryRun']),
-        body: accept(['reason', 'since', 'until', 'message', 'user', 'again', 'rate', 'dryRun']),
-        response: { ...models.answer(run), ...models.answer(run, 202) },
-      },
-    },
-    async (request, reply) => {
-      const { caller, id, done, customer } = asked(request, 'redrive', deps);
-      const { dryRun = false, ...given } = request.body;
-      // A rate decides how long others wait behind it.
-      if (caller.customers !== undefined && given.rate !== undefined)
-        throw new ProblemError(403, 'The rate is not for customers to choose; leave it out.');
-      const choice = { ...given, destination: id };
-      if (dryRun || request.query.dryRun === true) {
-        const { isCut, ...counted } = await told(caller, id, () =>
-          inTime(counts.countWithin(countMs, operations.count(choice))),
-        );
-        const shown = shownTo(caller, counted);
-        return isCut ? { ...shown, detail: 'There may be more: counting takes long.' } : shown;
-      }
-      const work = operations.redrive(choice);
-      const begun = await runs.start({ done, ...chosenText(given), customer, work });
-      return reply.code(202).send(shownTo(caller, begun));
-    },
-  );
-}
-
 function addRun(api: FastifyInstance, { runs, customerOf }: OperationDeps): void {
   api.get<{ Params: OfDestination }>(
     '/runs/:id',
@@ -178,9 +131,12 @@ function addRun(api: FastifyInstance, { runs, customerOf }: OperationDeps): void
     (request) => {
       const caller = callerOf(request);
       const found = runs.find(request.params.id);
-      const { destination } = found ?? {};
-      const customer = destination === undefined ? undefined : customerOf(destination)?.customer;
-      if (found === undefined || !reaches(caller, customer))
+      const { destinations = [] } = found ?? {};
+      // A run of everybody's events names no destination.
+      const isTheirs =
+        destinations.length > 0 &&
+        destinations.every((id) => reaches(caller, customerOf(id)?.customer));
+      if (found === undefined || (caller.customers !== undefined && !isTheirs))
         throw new ProblemError(404, 'There is no such run.');
       return shownTo(caller, found.progress);
     },
@@ -193,7 +149,7 @@ export function withBody(request: FastifyRequest, _reply: unknown, done: () => v
   done();
 }
 
-interface Asked {
+export interface Asked {
   readonly caller: Caller;
   readonly id: string;
   readonly customer: string | undefined;
@@ -201,14 +157,14 @@ interface Asked {
 }
 
 /** @throws ProblemError 404, also for a destination of another customer: its id is not told */
-function asked(
+export function asked(
   request: FastifyRequest<{ Params: OfDestination }>,
   action: AuditAction,
-  { customerOf }: OperationDeps,
+  directory: Pick<OperationDeps, 'customerOf'>,
 ): Asked {
   const caller = callerOf(request);
   const { id } = request.params;
-  const found = customerOf(id);
+  const found = directory.customerOf(id);
   if (found === undefined || !reaches(caller, found.customer)) throw noDestination(id);
   const { customer } = found;
   return { caller, id, customer, done: { ...whoDoes(caller), action, destination: id } };
@@ -219,28 +175,33 @@ export function whoDoes({ user, name }: Caller): Pick<Done, 'user' | 'name' | 'v
   return { user, ...(name === undefined ? {} : { name }), via: 'api' };
 }
 
-function noDestination(id: string): ProblemError {
+export function noDestination(id: string): ProblemError {
   return new ProblemError(404, `There is no destination ${id}.`);
 }
 
 /**
  * Does it for a caller. Sentences for operators may name destinations of others, topics, and commands, which a customer
  * is not told.
+ * @param missing what a customer is told if there is nothing of the name by now
  */
-async function told<T>(caller: Caller, id: string, doIt: () => Promise<T>): Promise<T> {
+export async function told<T>(
+  caller: Caller,
+  missing: ProblemError,
+  doIt: () => Promise<T>,
+): Promise<T> {
   try {
     return await doIt();
   } catch (error) {
     if (caller.customers === undefined || !(error instanceof PostriderError)) throw error;
     if (error.code === 'usage') throw error;
     throw error.code === 'not-found'
-      ? noDestination(id)
+      ? missing
       : new ProblemError(503, 'This cannot be done now; try again later.', { retryAfterS: 10 });
   }
 }
 
 /** The same of the progress of a run. */
-function shownTo({ customers }: Caller, progress: RunProgress): RunProgress {
+export function shownTo({ customers }: Caller, progress: RunProgress): RunProgress {
   if (customers === undefined) return progress;
   const { id, state, found, sent, outcome } = progress;
   const shown = { id, state, found, sent, ...(outcome === undefined ? {} : { outcome }) };

@@ -13,7 +13,7 @@ import {
   type NewLink,
   type WorkingLink,
 } from '../console/links.ts';
-import { parseCustomer } from '../letters/of-customer.ts';
+import { parseCustomer } from '../letters/options.ts';
 import { formatTable } from '../../resources/table.ts';
 import { isForPrograms, present, withOutput, type OutputOptions } from '../terminal/output.ts';
 

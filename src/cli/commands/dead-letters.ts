@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { AttemptReader } from '../../attempts/read-attempts.ts';
 import { isSelectedDeadLetter, type DeadLetter } from '../../dead-letter/dead-letter.ts';
 import type { Place } from '../../dead-letter/letter.ts';
+import { lettersOfCustomer } from '../../dead-letter/of-customer.ts';
 import {
   countDeadLetters,
   deadLetters,
@@ -13,6 +14,7 @@ import {
 import { requireLetters, searchLetters, type Selection } from '../../dead-letter/search.ts';
 import { LetterSummary } from '../../dead-letter/summary.ts';
 import { PostriderError } from '../../errors.ts';
+import { ofDestinations } from '../../event/audit-entry.ts';
 import { deadLetterReasons, isDeadLetterReason } from '../../event/dead-letter-reasons.ts';
 import { deliveryKey } from '../../event/envelope.ts';
 import { againLineOf, endAgain, type AgainLine, type EndAgain } from '../../event/sent-again.ts';
@@ -22,12 +24,12 @@ import { readStoredResources } from '../../resources/config/config-topic.ts';
 import { recordKey } from '../../resources/config/stored.ts';
 import { ofKind, type StoredResources } from '../../resources/config/stored-resources.ts';
 import { nameOfDestination } from '../../resources/notice-hook.ts';
-import { auditedRun, ofDestinations, selectionText } from '../audit.ts';
+import { auditedRun, selectionText } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { followed } from '../letters/follow.ts';
-import { lettersOfCustomer, parseCustomer } from '../letters/of-customer.ts';
 import { listLetters, serviceAccess, showLetter } from '../letters/letters.ts';
 import {
+  parseCustomer,
   parseIds,
   parsePause,
   parsePlace,

@@ -3,6 +3,7 @@ import type { Place } from '../../dead-letter/letter.ts';
 import type { SearchArea } from '../../dead-letter/read-letters.ts';
 import { parseDuration } from '../../duration.ts';
 import { PostriderError } from '../../errors.ts';
+import { customerProblem } from '../../event/customer.ts';
 import { normalizeTimestamp } from '../../event/timestamp.ts';
 import { parseRate } from '../../resources/schema/texts.ts';
 import { parseCount, withOutput, type OutputOptions } from '../terminal/output.ts';
@@ -134,6 +135,13 @@ export function parseIds(text: string): ReadonlySet<string> {
   const ids = text.split(',').map((id) => id.trim());
   if (!ids.includes('')) return new Set(ids);
   throw new InvalidArgumentError('Allowed: ids of destinations, separated by commas.');
+}
+
+/** The id of a customer. */
+export function parseCustomer(text: string): string {
+  const problem = customerProblem(text);
+  if (problem === undefined) return text;
+  throw new InvalidArgumentError(`It ${problem}.`);
 }
 
 /** One more of several. */

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { ofDestinations } from '../../event/audit-entry.ts';
 import { act, chosenText, endOf, late, refuseAll } from '../../operations/audited.ts';
 import type { CallChoice, LetterChoice, Operations } from '../../operations/operations.ts';
 import type { Runs } from '../../operations/runs.ts';
@@ -12,6 +13,8 @@ export interface ActionDeps {
   readonly operations: Operations;
   readonly runs: Runs;
   readonly audit: Pick<Audit, 'write' | 'tell'>;
+  /** The ids of the destinations that a customer has now. */
+  readonly destinationsOf: (customer: string) => ReadonlySet<string>;
 }
 
 interface OfDestination {
@@ -98,7 +101,10 @@ interface Asked {
 
 const howFields = ['reason', 'since', 'until', 'places', 'again', 'rate', 'all', 'dryRun'] as const;
 
-function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDeps): void {
+function addRedrives(
+  api: FastifyInstance,
+  { operations, runs, audit, destinationsOf }: ActionDeps,
+): void {
   api.post<{ Body: LetterChoice & Asked }>(
     '/redrives',
     {
@@ -106,18 +112,20 @@ function addRedrives(api: FastifyInstance, { operations, runs, audit }: ActionDe
         summary:
           'Send dead letters again, or count them with `dryRun` for as long as somebody asks how far it is',
         response: answer('redrive'),
-        body: accept(['destination', 'message', 'user', ...howFields]),
+        body: accept(['destination', 'customer', 'message', 'user', ...howFields]),
       },
     },
     async (request): Promise<Redrive> => {
       const who = whoIs(operatorOf(request));
       const { dryRun = false, all = false, ...choice } = request.body;
       if (dryRun) return runs.count(operations.count(choice));
-      if (!all) refuseAll(choice, 'destination, reason, since, until, message, user or places');
+      if (!all)
+        refuseAll(choice, 'destination, customer, reason, since, until, message, user or places');
       const work = operations.redrive(choice);
-      const { destination } = choice;
-      const whose = destination === undefined ? {} : { destination };
-      const done = { ...who, action: 'redrive', ...whose } as const;
+      const { destination, customer } = choice;
+      const named = destination === undefined ? [] : [destination];
+      const ids = customer === undefined ? named : destinationsOf(customer);
+      const done = { ...who, action: 'redrive', ...ofDestinations(ids) } as const;
       const id = await audit.write({ ...done, isRun: true, ...chosenText(choice) });
       return runs.start(id, work, endOf(audit, done));
     },

@@ -1,4 +1,4 @@
-import type { AuditEntry, RunOutcome } from '../../event/audit-entry.ts';
+import { destinationsIn, type AuditEntry, type RunOutcome } from '../../event/audit-entry.ts';
 import type { Redrive, RunRow } from '../api/answers/actions.ts';
 import type { EndsOfRun } from '../index/sent-again.ts';
 
@@ -20,8 +20,7 @@ export function runsOf(
 
 function rowOf(begun: AuditEntry, end: AuditEntry | undefined, here: Redrive | undefined): RunRow {
   const { id, at, user, name, via, action, detail: chosen } = begun;
-  const destinations =
-    begun.destinations ?? [begun.destination].filter((each) => each !== undefined);
+  const destinations = destinationsIn(begun);
   const row = {
     id,
     at,

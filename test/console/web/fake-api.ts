@@ -62,6 +62,7 @@ export function fakeApi(): FakeApi {
       }
       const run = /^\/runs\/(.+)$/.exec(request.path)?.[1];
       if (run !== undefined) return ok({ id: run, state: 'done', found: 12, sent: 12 });
+      if (/^\/customers\/[^/]+\/redrive$/.test(request.path)) return redriven(request.body);
       const [, id = '', action] =
         /^\/destinations\/([^/]+)(?:\/([a-z]+))?$/.exec(request.path) ?? [];
       const known = api.destinations.get(decodeURIComponent(id));
@@ -105,12 +106,16 @@ function operated(api: FakeApi, document: Document, action: string, { body }: Pa
     case 'secret':
       return ok({ sharedSecret: madeSecret, formerUntil: '2026-02-07T12:00:00.000Z' });
     case 'redrive':
-      return body['dryRun'] === true
-        ? ok({ id: 'counted', state: 'done', found: 12, sent: 0 })
-        : { status: 202, body: { id: 'r-7', state: 'running', found: 12, sent: 4 } };
+      return redriven(body);
     default:
       return ok({});
   }
+}
+
+function redriven({ dryRun }: PassedOn['body']): Answered {
+  return dryRun === true
+    ? ok({ id: 'counted', state: 'done', found: 12, sent: 0 })
+    : { status: 202, body: { id: 'r-7', state: 'running', found: 12, sent: 4 } };
 }
 
 function ok(body: object, version?: number): Answered {

@@ -219,6 +219,24 @@ visiting(
 );
 
 visiting(
+  'a customer sends what was given up at all endpoints again, counted before',
+  async ({ page, open, fake }) => {
+    teach(fake);
+    await open(linkPath);
+    await page.getByRole('button', { name: 'Send again…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Send events of all endpoints again' });
+    await dialog.getByRole('button', { name: 'Count them' }).click();
+    await dialog.getByText('12 events would be sent again. Nothing was sent yet.').waitFor();
+    await dialog.getByRole('button', { name: 'Send them again' }).click();
+    await dialog.getByText('12 events were sent again.').waitFor();
+    const [counted, sent] = fake.api.asked.filter(({ method }) => method === 'POST');
+    assert.equal(sent?.path, '/customers/acme/redrive');
+    assert.deepEqual(counted, { ...sent, body: { ...sent.body, dryRun: true } });
+  },
+  theirs,
+);
+
+visiting(
   'when the API limits, is away or does not answer in time, the page says what to do',
   async ({ page, open, fake }) => {
     teach(fake);
@@ -252,6 +270,8 @@ visiting(
     fake.state = { ...fake.state, session: reader };
     await open(linkPath);
     await page.getByText('read only').waitFor();
+    await page.locator('tbody tr').first().waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Send again…' }).count(), 0);
     assert.equal(await page.getByRole('link', { name: 'Add an endpoint' }).count(), 0);
     await open(`${linkPath}/new`);
     await page.getByRole('heading', { level: 1, name: 'Endpoints' }).waitFor();
@@ -344,6 +364,10 @@ for (const [language, given] of [
         'rgb(122, 46, 143)',
       );
       await check(page, 'the list');
+      await page.locator('.page-actions button').click();
+      await page.getByRole('dialog').locator('button').last().waitFor();
+      await check(page, 'the dialog of the list');
+      await page.keyboard.press('Escape');
       await open(pathOf(managed));
       await page.locator('.page-actions button').nth(5).waitFor();
       for (const index of [0, 1, 2, 3, 4, 5]) {

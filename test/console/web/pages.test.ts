@@ -358,6 +358,22 @@ visiting(
 );
 
 visiting(
+  "the dead letters of all of a customer's destinations are sent again from the customer's list",
+  async ({ page, fake, open }) => {
+    await open('/?customer=acme');
+    await page.getByRole('button', { name: 'Redrive…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('all destinations of customer').waitFor();
+    await dialog.getByRole('button', { name: 'Preview' }).click();
+    await dialog.getByRole('button', { name: 'Send 1,204 events again' }).click();
+    await dialog.getByText('All 1,204 events were sent again.').waitFor();
+    for (const { body } of fake.posted)
+      assert.equal((body as Record<string, unknown>)['customer'], 'acme');
+    assert.equal(fake.posted.length, 2);
+  },
+);
+
+visiting(
   'dead letters and rejected calls are narrowed to a group, and to the time that was chosen',
   async ({ page, open }) => {
     for (const [path, list] of [

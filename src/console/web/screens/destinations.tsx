@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import { destinationHealths } from '../../../event/destination-health.ts';
 import type { DestinationList, DestinationRow, Overview } from '../../api/answers/destinations.ts';
 import { orders, type Order } from '../../api/choices.ts';
@@ -14,7 +15,9 @@ import { SearchField } from '../parts/controls.tsx';
 import { lookOf } from '../parts/state.tsx';
 import { Table, type Column } from '../parts/table.tsx';
 import { usePolled } from '../polled.ts';
+import { useSession } from '../session.ts';
 import { destinationColumns } from './destination-columns.tsx';
+import { RedriveDialog } from './redrive-dialog.tsx';
 
 const rowsAPage = 50;
 
@@ -61,17 +64,7 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
           {list.answer === undefined ? null : (
             <StateFilter counts={list.answer.counts} chosen={state} all={found} />
           )}
-          {customer === '' ? null : (
-            <button
-              type="button"
-              title="Show the destinations of all customers"
-              onClick={() => {
-                setQuery({ customer: undefined });
-              }}
-            >
-              Customer <Id text={customer} /> ×
-            </button>
-          )}
+          {customer === '' ? null : <OfCustomer customer={customer} onDone={list.reload} />}
           <label class="sort">
             Sort by
             <select
@@ -116,6 +109,51 @@ export function DestinationsPage({ place }: { readonly place: Place }): JSX.Elem
           );
         }}
       </Shown>
+    </>
+  );
+}
+
+/** The customer whose destinations are shown, and for operators what can be done for all of these. */
+function OfCustomer({
+  customer,
+  onDone,
+}: {
+  readonly customer: string;
+  readonly onDone: () => void;
+}): JSX.Element {
+  const { role } = useSession();
+  const [isSending, setSending] = useState(false);
+  return (
+    <>
+      <button
+        type="button"
+        title="Show the destinations of all customers"
+        onClick={() => {
+          setQuery({ customer: undefined });
+        }}
+      >
+        Customer <Id text={customer} /> ×
+      </button>
+      {role === 'operator' ? (
+        <button
+          type="button"
+          title="Send the dead letters of all destinations of this customer again"
+          onClick={() => {
+            setSending(true);
+          }}
+        >
+          Redrive…
+        </button>
+      ) : null}
+      {isSending ? (
+        <RedriveDialog
+          customer={customer}
+          onClose={() => {
+            setSending(false);
+            onDone();
+          }}
+        />
+      ) : null}
     </>
   );
 }

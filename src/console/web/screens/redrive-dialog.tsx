@@ -28,6 +28,7 @@ const paces = [
 
 interface Selection {
   readonly destination?: string;
+  readonly customer?: string;
   readonly reason?: string;
   readonly source?: string;
   readonly message?: string;
@@ -67,6 +68,7 @@ const kinds = {
 export function RedriveDialog({
   of = 'events',
   destination,
+  customer,
   source,
   reason,
   places,
@@ -75,6 +77,8 @@ export function RedriveDialog({
 }: {
   readonly of?: keyof typeof kinds;
   readonly destination?: string | undefined;
+  /** All destinations of this customer. */
+  readonly customer?: string | undefined;
   readonly source?: string | undefined;
   readonly reason?: string | undefined;
   /** These letters only. */
@@ -124,6 +128,7 @@ export function RedriveDialog({
     void ask(
       {
         ...(destination === undefined ? {} : { destination }),
+        ...(customer === undefined ? {} : { customer }),
         ...(source === undefined ? {} : { source }),
         ...(reason === undefined ? {} : { reason }),
         ...(hours === '' || since === undefined ? {} : { since }),
@@ -153,7 +158,11 @@ export function RedriveDialog({
             ) : (
               <Data text={reason} />
             )}
-            {destination === undefined && source === undefined ? (
+            {customer !== undefined ? (
+              <>
+                , all destinations of customer <Id text={customer} />
+              </>
+            ) : destination === undefined && source === undefined ? (
               kind.all
             ) : (
               <>

@@ -164,6 +164,9 @@ export const deManaging: typeof enManaging = {
     againTitle: 'Ereignisse neu senden',
     againText:
       'Aufgegebene Ereignisse werden noch einmal gesendet und wie neue wiederholt. Ihr Endpunkt bekommt vielleicht welche, die er schon hatte.',
+    againAllTitle: 'Ereignisse aller Endpunkte neu senden',
+    againAllText:
+      'Ereignisse, die an einem Ihrer Endpunkte aufgegeben wurden, werden noch einmal an ihn gesendet und wie neue wiederholt. Ein Endpunkt bekommt vielleicht welche, die er schon hatte; einer, der angehalten oder abgeschaltet ist, bekommt keine.',
     span: 'Aufgegeben in',
     spans: {
       '1': 'der letzten Stunde',

@@ -159,6 +159,9 @@ export const enManaging = {
     againTitle: 'Send events again',
     againText:
       'Events that were given up are sent once more, and retried as new ones are. Your endpoint may get some that it had before.',
+    againAllTitle: 'Send events of all endpoints again',
+    againAllText:
+      'Events that were given up at any of your endpoints are sent to it once more, and retried as new ones are. An endpoint may get some that it had before; one that is paused or disabled gets none.',
     span: 'Given up in',
     spans: {
       '1': 'the last hour',

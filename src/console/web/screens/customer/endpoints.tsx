@@ -1,9 +1,11 @@
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import type { DestinationList } from '../../../api/answers/destinations.ts';
 import { given, withQuery } from '../../api.ts';
 import { count } from '../../format.ts';
 import { setQuery, urlOf, usePlace } from '../../navigation.ts';
 import { SearchField } from '../../parts/controls.tsx';
+import { Lazily } from '../../parts/lazily.tsx';
 import { Nothing, Shown } from '../../parts/notes.tsx';
 import { PageHead } from '../../parts/page.tsx';
 import { Pager, usePaging } from '../../parts/pager.tsx';
@@ -16,9 +18,13 @@ import { destinationColumns } from '../destination-columns.tsx';
 
 const rowsAPage = 25;
 
+// Whoever only looks needs none of it.
+const againDialog = (): Promise<typeof import('../manage/again-dialog.tsx')> =>
+  import('../manage/again-dialog.tsx');
+
 /** All destinations of the customer, to whom they are endpoints. */
 export function EndpointsPage(): JSX.Element {
-  const { manage } = useSession();
+  const { manage, customer } = useSession();
   const { letters } = useWords();
   const search = usePlace().query.get('search') ?? '';
   const paging = usePaging(search);
@@ -32,9 +38,14 @@ export function EndpointsPage(): JSX.Element {
     <>
       <PageHead title={t.endpoints} lead={words.lead}>
         {manage === true ? (
-          <a class="button primary" href={urlOf.add}>
-            {words.add}
-          </a>
+          <>
+            {customer === undefined || total === 0 ? null : (
+              <SendAgain customer={customer} onDone={list.reload} />
+            )}
+            <a class="button primary" href={urlOf.add}>
+              {words.add}
+            </a>
+          </>
         ) : null}
       </PageHead>
       {total <= rowsAPage && search === '' ? null : (
@@ -85,6 +96,42 @@ export function EndpointsPage(): JSX.Element {
           );
         }}
       </Shown>
+    </>
+  );
+}
+
+/** Sends what was given up at any of the endpoints once more. */
+function SendAgain({
+  customer,
+  onDone,
+}: {
+  readonly customer: string;
+  readonly onDone: () => void;
+}): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button
+        type="button"
+        onClick={() => {
+          setOpen(true);
+        }}
+      >
+        {t.manage.again}
+      </button>
+      {isOpen ? (
+        <Lazily load={againDialog}>
+          {({ AgainDialog }) => (
+            <AgainDialog
+              whose={{ customer }}
+              onClose={() => {
+                setOpen(false);
+                onDone();
+              }}
+            />
+          )}
+        </Lazily>
+      ) : null}
     </>
   );
 }

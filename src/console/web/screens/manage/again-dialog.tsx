@@ -8,7 +8,7 @@ import { usePolled } from '../../polled.ts';
 import { useSession } from '../../session.ts';
 import { plural, t } from '../../texts/texts.ts';
 import type { Fields } from './entries.ts';
-import { runPath, sendAgain } from './managed.ts';
+import { runPath, sendAgain, type Resent } from './managed.ts';
 
 const spans = ['1', '24', '72', 'all'] as const;
 type Span = (typeof spans)[number];
@@ -24,10 +24,10 @@ interface Counted {
 
 /** Sends events that were given up once more: a time, a count, and the progress. */
 export function AgainDialog({
-  id,
+  whose,
   onClose,
 }: {
-  readonly id: string;
+  readonly whose: Resent;
   readonly onClose: () => void;
 }): JSX.Element {
   const { csrf } = useSession();
@@ -37,6 +37,7 @@ export function AgainDialog({
   const [problem, setProblem] = useState<Problem>();
   const [isBusy, setBusy] = useState(false);
   const words = t.manage;
+  const isForOne = whose.customer === undefined;
   const work = async (step: () => Promise<void>): Promise<void> => {
     setBusy(true);
     setProblem(undefined);
@@ -50,20 +51,20 @@ export function AgainDialog({
   const count = (): Promise<void> =>
     work(async () => {
       const chosen = chosenBy(span, Date.now());
-      const { found } = await sendAgain(id, csrf, { ...chosen, dryRun: true });
+      const { found } = await sendAgain(whose, csrf, { ...chosen, dryRun: true });
       setCounted({ found, chosen });
     });
   const send = ({ chosen }: Counted): Promise<void> =>
     work(async () => {
-      setRunning(await sendAgain(id, csrf, chosen));
+      setRunning(await sendAgain(whose, csrf, chosen));
     });
   return (
-    <Dialog title={words.againTitle} onClose={onClose}>
+    <Dialog title={isForOne ? words.againTitle : words.againAllTitle} onClose={onClose}>
       {running !== undefined ? (
         <Progress started={running} found={counted?.found ?? 0} />
       ) : (
         <>
-          <p>{words.againText}</p>
+          <p>{isForOne ? words.againText : words.againAllText}</p>
           <label class="field">
             <span>{words.span}</span>
             <select

@@ -178,7 +178,7 @@ function ActionDialog({
         />
       );
     case 'again':
-      return <AgainDialog id={id} onClose={onClose} />;
+      return <AgainDialog whose={{ endpoint: id }} onClose={onClose} />;
     case 'change':
       return <ChangeDialog id={id} onClose={onClose} />;
     case 'secret':

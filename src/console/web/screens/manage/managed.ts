@@ -49,9 +49,17 @@ export function makeSecret(id: string, csrf: string): Promise<MadeSecret> {
   return post<MadeSecret>(`${managedPath(id)}/secret`, csrf);
 }
 
+/** The endpoints whose events are sent once more: one, or all that a customer has. */
+export type Resent =
+  { readonly endpoint: string; readonly customer?: undefined } | { readonly customer: string };
+
 /** Starts sending events that were given up once more; with `dryRun`, they are only counted. */
-export function sendAgain(id: string, csrf: string, chosen: Fields): Promise<Redrive> {
-  return post<Redrive>(`${managedPath(id)}/redrive`, csrf, chosen);
+export function sendAgain(whose: Resent, csrf: string, chosen: Fields): Promise<Redrive> {
+  const path =
+    whose.customer === undefined
+      ? managedPath(whose.endpoint)
+      : `/manage/customers/${encoded(whose.customer)}`;
+  return post<Redrive>(`${path}/redrive`, csrf, chosen);
 }
 
 /** The place of such a run's progress. */

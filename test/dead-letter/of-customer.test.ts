@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lettersOfCustomer } from '../../src/cli/letters/of-customer.ts';
+import { lettersOfCustomer } from '../../src/dead-letter/of-customer.ts';
 import type { DeadLetter } from '../../src/dead-letter/dead-letter.ts';
 import { recordKey } from '../../src/resources/config/stored.ts';
 import type { StoredResources } from '../../src/resources/config/stored-resources.ts';

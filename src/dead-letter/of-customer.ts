@@ -1,11 +1,9 @@
-import { InvalidArgumentError } from 'commander';
-import type { DeadLetter } from '../../dead-letter/dead-letter.ts';
-import { PostriderError } from '../../errors.ts';
-import { customerProblem } from '../../event/customer.ts';
-import { isOf } from '../../event/uid.ts';
-import { hintAt } from '../../near.ts';
-import { printable } from '../../printable.ts';
-import { readableOfKind, type StoredResources } from '../../resources/config/stored-resources.ts';
+import { PostriderError } from '../errors.ts';
+import { isOf } from '../event/uid.ts';
+import { hintAt } from '../near.ts';
+import { printable } from '../printable.ts';
+import { readableOfKind, type StoredResources } from '../resources/config/stored-resources.ts';
+import type { DeadLetter } from './dead-letter.ts';
 
 /** The dead letters of one customer: those of the destinations that they have now. */
 export interface CustomersLetters {
@@ -35,11 +33,4 @@ export function lettersOfCustomer(stored: StoredResources, customer: string): Cu
       return destination !== undefined && envelope !== undefined && isOf(destination, envelope);
     },
   };
-}
-
-/** The id of a customer as an option of a command. */
-export function parseCustomer(text: string): string {
-  const problem = customerProblem(text);
-  if (problem === undefined) return text;
-  throw new InvalidArgumentError(`It ${problem}.`);
 }
