@@ -7,11 +7,7 @@ import type { Logger } from '../ops/log.ts';
 import type { MetricsRegistry } from '../ops/metrics.ts';
 import type { Role } from '../ops/role.ts';
 import { waitAtMost } from '../ops/wait.ts';
-import {
-  createOperations,
-  type OperationAccess,
-  type Operations,
-} from '../operations/operations.ts';
+import { createOperations, type OperationAccess, type SendTest } from '../operations/operations.ts';
 import { Runs } from '../operations/runs.ts';
 import { createUserOperations } from '../operations/users.ts';
 import { AuditWriter } from '../http-api/audit-writer.ts';
@@ -19,7 +15,7 @@ import type { ResourceBounds } from '../resources/apply/desired.ts';
 import { identitiesBefore, newIdentity } from '../resources/apply/identities.ts';
 import { refuseWrongKey } from '../resources/apply/plan.ts';
 import { ConfigWriter } from '../resources/config/config-writer.ts';
-import { followStoredResources } from '../resources/config/config-topic.ts';
+import { followStoredResources, type WithConfig } from '../resources/config/config-topic.ts';
 import type { SecretKeys } from '../resources/config/secrets.ts';
 import { readPauses } from '../resources/pauses/pauses.ts';
 import { followCustomersLinks } from '../resources/customers/links.ts';
@@ -58,8 +54,8 @@ export interface ApiDeps {
   readonly customers: CustomerSettings;
   readonly refusedAddress: RefusedAddress;
   /** For what can be done about destinations and users. */
-  readonly services: OperationAccess;
-  readonly sendTest: Operations['sendTest'];
+  readonly services: Omit<OperationAccess, 'withConfig'>;
+  readonly sendTest: SendTest;
   /** See `fenceMs`. */
   readonly fenceMs: number;
   /** The console's public address, where links to customers lead. */
@@ -82,13 +78,18 @@ const maxWaitMs = 800;
  */
 export async function startApi(deps: ApiDeps): Promise<Api> {
   const { kafka, topology, clock, port, producer, bounds, secretKeys, customers } = deps;
-  const { refusedAddress, services, sendTest, fenceMs, consoleUrl } = deps;
+  const { refusedAddress, sendTest, fenceMs, consoleUrl } = deps;
   const log = deps.log.child({ role: 'api' });
   const metrics = new ApiMetrics(deps.metrics);
   const access = createAccess(deps.access, { log, clock, links: () => links.current });
   const links = followCustomersLinks(kafka, { topic: topology.topics.links, log, maxWaitMs });
   const config = await followStoredResources({ kafka, topology, log, maxWaitMs });
   refuseWrongKey(config.resources, secretKeys);
+  const withConfig: WithConfig = async (use) => {
+    await config.fresh();
+    return use(config);
+  };
+  const services = { ...deps.services, withConfig };
   const writer = new ConfigWriter({ kafka, topology, log }, config);
   const directory = new Directory(config);
   // Read now, because it matters only where the topic is new.

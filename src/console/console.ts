@@ -12,7 +12,7 @@ import { PostriderError } from '../errors.ts';
 import { createAccess, type AccessSettings } from './access/access.ts';
 import type { IdentityOf } from './access/customer-link.ts';
 import { Audit } from './actions/audit.ts';
-import { createOperations, type Operations } from '../operations/operations.ts';
+import { createOperations, type SendTest } from '../operations/operations.ts';
 import { addActions } from './actions/routes.ts';
 import { addLinkActions } from './actions/links.ts';
 import { addRunRoutes } from './actions/run-routes.ts';
@@ -56,7 +56,7 @@ export interface ConsoleDeps {
   readonly explain: RouteDeps['explain'];
   /** For what operators may do with dead letters and pauses. */
   readonly services: ServiceAccess;
-  readonly sendTest: Operations['sendTest'];
+  readonly sendTest: SendTest;
   /** For what operators have done, and for the audit. */
   readonly producer: Pick<Producer, 'send'>;
 }

@@ -3,6 +3,7 @@ import { isOf } from '../event/uid.ts';
 import { hintAt } from '../near.ts';
 import { printable } from '../printable.ts';
 import { readableOfKind, type StoredResources } from '../resources/config/stored-resources.ts';
+import type { Destination } from '../resources/resource.ts';
 import type { DeadLetter } from './dead-letter.ts';
 
 /** The dead letters of one customer: those of the destinations that they have now. */
@@ -17,11 +18,14 @@ export interface CustomersLetters {
 
 /** @throws PostriderError `not-found` for a customer without destinations */
 export function lettersOfCustomer(stored: StoredResources, customer: string): CustomersLetters {
-  const all = readableOfKind(stored, 'Destination');
-  const own = new Map(
-    all.filter((each) => each.customer === customer).map((each) => [each.id, each]),
-  );
+  const own = new Map<string, Destination>();
+  for (const { sealed } of stored.values()) {
+    const resource = sealed?.sealed;
+    if (resource?.kind === 'Destination' && resource.customer === customer)
+      own.set(resource.id, resource);
+  }
   if (own.size === 0) {
+    const all = readableOfKind(stored, 'Destination');
     const hint = hintAt(customer, new Set(all.flatMap((each) => each.customer ?? [])));
     const sentence = `no destination is of customer ${printable(customer)}${hint}`;
     throw new PostriderError('not-found', sentence);

@@ -2,12 +2,12 @@ import { PostriderError } from '../errors.ts';
 import type { Identity } from '../event/uid.ts';
 import type { OutgoingRecord } from '../kafka/record.ts';
 import { timeToEnd } from '../ops/wait.ts';
-import { readStoredResources } from '../resources/config/config-topic.ts';
-import type { StoredResources } from '../resources/config/stored-resources.ts';
 import { requireDestination } from '../resources/config/stored-resources.ts';
+import { recordKey } from '../resources/config/stored.ts';
 import { pauseRecord, resumedRecord, type Pause } from '../resources/pauses/pause.ts';
 import { readPauses } from '../resources/pauses/pauses.ts';
 import { requireTopics } from '../resources/require-topics.ts';
+import type { Destination } from '../resources/resource.ts';
 import type { ServiceAccess } from './service.ts';
 
 export interface Paused {
@@ -23,8 +23,7 @@ export interface Paused {
  */
 export async function pauseDestination(access: ServiceAccess, id: string): Promise<Paused> {
   const { kafka, topology, clock } = access;
-  const { destinations } = await knownFor(access, [id]);
-  const [destination = { id }] = destinations;
+  const [destination = { id }] = await knownFor(access, [id]);
   const known = await readPauses(kafka, topology);
   const before = known.get(destination);
   const keptForMs = topology.pausedRetentionMs;
@@ -38,21 +37,35 @@ export async function pauseDestination(access: ServiceAccess, id: string): Promi
   return { pause: begun, wasPaused: false, keptForMs };
 }
 
-interface Known {
-  readonly stored: StoredResources;
-  /** The destinations, in the order of the ids. */
-  readonly destinations: readonly Identity[];
+/** A destination that somebody has named. */
+export interface Known extends Identity {
+  /** Undefined: this version cannot read its record. */
+  readonly sealed: Destination | undefined;
 }
 
-/** @throws PostriderError `not-found` for a destination or a topic */
+/**
+ * The destinations, in the order of the ids.
+ * @throws PostriderError `not-found` for a destination or a topic
+ */
 export async function knownFor(
-  { kafka, topology, log }: ServiceAccess,
+  access: ServiceAccess,
   ids: readonly string[],
-): Promise<Known> {
+): Promise<readonly Known[]> {
+  await requirePauseTopics(access);
+  return access.withConfig(({ resources }) => {
+    const known = ids.map((id): Known => {
+      const identity = requireDestination(resources, id);
+      const sealed = resources.get(recordKey({ kind: 'Destination', id }))?.sealed?.sealed;
+      return { ...identity, sealed: sealed?.kind === 'Destination' ? sealed : undefined };
+    });
+    return Promise.resolve(known);
+  });
+}
+
+/** @throws PostriderError `not-found` */
+export async function requirePauseTopics({ kafka, topology }: ServiceAccess): Promise<void> {
   const { paused, pauses } = topology.topics;
   await requireTopics(kafka, [{ name: pauses }, { name: paused }]);
-  const stored = await readStoredResources({ kafka, topology, log });
-  return { stored, destinations: ids.map((id) => requireDestination(stored, id)) };
 }
 
 /**

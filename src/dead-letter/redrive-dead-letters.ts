@@ -1,7 +1,7 @@
 import { PostriderError } from '../errors.ts';
 import type { RunOutcome } from '../event/audit-entry.ts';
 import { TopicProgress } from '../kafka/topic-progress.ts';
-import { followStoredResources, type FollowedResources } from '../resources/config/config-topic.ts';
+import type { LentResources } from '../resources/config/config-topic.ts';
 import { startFence } from '../resources/fence/fence.ts';
 import { followPauses } from '../resources/pauses/pauses.ts';
 import { requireTopics } from '../resources/require-topics.ts';
@@ -37,34 +37,36 @@ export const deadLetters: LetterKind<DeadLetter> = {
 
 /** The knowledge that sending an event again needs. */
 export interface KnownWays {
-  readonly config: FollowedResources;
+  readonly config: LentResources;
   readonly waysBack: WaysBack;
   /** They look whether it is whole, whether its user was deleted since, and whether its topic exists. */
   readonly judges: readonly Judge<DeadLetter>[];
 }
 
-/** Follows the configuration, the pauses and the deletions for as long as `use` takes. */
+/** Knows the configuration, the pauses and the deletions for as long as `use` takes. */
 export async function withWaysBack<T>(
-  { kafka, topology, log }: ServiceAccess,
+  { kafka, topology, log, withConfig }: ServiceAccess,
   use: (ways: KnownWays) => Promise<T>,
 ): Promise<T> {
   const { deletions, pauses: pausesTopic, delivery } = topology.topics;
   await requireTopics(kafka, [{ name: deletions }, { name: pausesTopic }, { name: delivery }]);
   const access = { kafka, topology, log };
-  const [config, pauses] = await Promise.all([followStoredResources(access), followPauses(access)]);
-  try {
-    const fence = await startFence(access);
-    const waysBack = new WaysBack(config, topology, pauses);
-    const existing = new ExistingTopics((name) => requireTopics(kafka, [{ name }]));
-    const judges = [
-      notWhole,
-      (letter: DeadLetter) => deletedSince(letter, fence),
-      (letter: DeadLetter) => existing.objection(waysBack.of(letter).topic),
-    ];
-    return await use({ config, waysBack, judges }).finally(() => fence.stop());
-  } finally {
-    await Promise.all([config.stop(), pauses.stop()]);
-  }
+  return withConfig(async (config) => {
+    const pauses = await followPauses(access);
+    try {
+      const fence = await startFence(access);
+      const waysBack = new WaysBack(config, topology, pauses);
+      const existing = new ExistingTopics((name) => requireTopics(kafka, [{ name }]));
+      const judges = [
+        notWhole,
+        (letter: DeadLetter) => deletedSince(letter, fence),
+        (letter: DeadLetter) => existing.objection(waysBack.of(letter).topic),
+      ];
+      return await use({ config, waysBack, judges }).finally(() => fence.stop());
+    } finally {
+      await pauses.stop();
+    }
+  });
 }
 
 /** An order to send dead letters again. */

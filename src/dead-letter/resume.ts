@@ -1,6 +1,6 @@
 import type { OutgoingRecord } from '../kafka/record.ts';
 import { writtenRanges } from '../kafka/read-range.ts';
-import { ofKind, readableOfKind } from '../resources/config/stored-resources.ts';
+import { ofKind } from '../resources/config/stored-resources.ts';
 import { pauseRecord, resumedRecord } from '../resources/pauses/pause.ts';
 import { looksForKeptMs, readPauses } from '../resources/pauses/pauses.ts';
 import { recallWaiting } from '../resources/pauses/recall-waiting.ts';
@@ -9,7 +9,7 @@ import { deadLetterView } from './dead-letter-view.ts';
 import { readDeadLetter, redriven, type DeadLetter } from './dead-letter.ts';
 import type { LiveTraffic } from './live-traffic.ts';
 import { pause } from './pace.ts';
-import { knownFor, writePauses } from './pause.ts';
+import { knownFor, requirePauseTopics, writePauses } from './pause.ts';
 import { clocksApartMs, type SearchArea } from './read-letters.ts';
 import { withLiveTraffic, withWaysBack, type KnownWays } from './redrive-dead-letters.ts';
 import type { LetterKind } from './search.ts';
@@ -41,12 +41,15 @@ export interface Resumed {
 
 /** The destinations that are paused, or whose resume was cut off, and still exist. */
 export async function pausedIds(access: ServiceAccess): Promise<readonly string[]> {
-  const { stored } = await knownFor(access, []);
+  await requirePauseTopics(access);
   const pauses = await readPauses(access.kafka, access.topology);
-  return ofKind(stored, 'Destination')
-    .map(({ name, uid }) => ({ id: name.id, uid }))
-    .filter((each) => pauses.has(each) || pauses.resumedSince(each) !== undefined)
-    .map(({ id }) => id);
+  return access.withConfig(({ resources }) => {
+    const ids = ofKind(resources, 'Destination')
+      .map(({ name, uid }) => ({ id: name.id, uid }))
+      .filter((each) => pauses.has(each) || pauses.resumedSince(each) !== undefined)
+      .map(({ id }) => id);
+    return Promise.resolve(ids);
+  });
 }
 
 /**
@@ -63,13 +66,12 @@ export async function resumeDestinations(
   caller: Caller,
 ): Promise<Resumed> {
   const { kafka, topology, clock } = access;
-  const { stored, destinations: named } = await knownFor(access, [...new Set(ids)]);
+  const named = await knownFor(access, [...new Set(ids)]);
   const { pauses: topic, deletions } = topology.topics;
   const destinations = new Set(ids);
-  const readable = readableOfKind(stored, 'Destination').filter(({ id }) => destinations.has(id));
   const topics = new Set([
     topology.topics.delivery,
-    ...readable.map((each) => topicOf(each, topology)),
+    ...named.map(({ sealed }) => topicOf(sealed, topology)),
   ]);
   // While the destinations are paused, so that a refusal changes nothing.
   await requireTopics(kafka, [{ name: deletions }, ...Array.from(topics, (name) => ({ name }))]);

@@ -2,7 +2,6 @@ import { PostriderError } from '../errors.ts';
 import type { AttemptEnded, AttemptLine } from '../event/attempt-line.ts';
 import { isOf, type Identity } from '../event/uid.ts';
 import { waitUnlessAborted } from '../ops/wait.ts';
-import { readableOfKind } from '../resources/config/stored-resources.ts';
 import { readPauses } from '../resources/pauses/pauses.ts';
 import { recallWaiting } from '../resources/pauses/recall-waiting.ts';
 import { requireTopics } from '../resources/require-topics.ts';
@@ -42,17 +41,14 @@ export async function retryDestinations(
   { attempts, signal, onAnswer }: RetryCaller,
 ): Promise<ReadonlyMap<string, AttemptEnded>> {
   const { kafka, topology, clock } = access;
-  const { stored, destinations } = await knownFor(access, ids);
+  const destinations = await knownFor(access, ids);
   await requireTopics(kafka, [{ name: topology.topics.attempts }]);
   const pauses = await readPauses(kafka, topology);
-  const disabled = new Set(
-    readableOfKind(stored, 'Destination').flatMap(({ id, enabled }) => (enabled ? [] : [id])),
-  );
   for (const each of destinations) {
-    const { id } = each;
+    const { id, sealed } = each;
     if (pauses.has(each))
       throw nothingIsSent(id, `paused; \`postrider resume ${id}\` sends what waits`);
-    if (disabled.has(id)) throw nothingIsSent(id, 'disabled; enable it first');
+    if (sealed?.enabled === false) throw nothingIsSent(id, 'disabled; enable it first');
   }
   const write = (records: Parameters<typeof writePauses>[1]): Promise<void> =>
     writePauses(access, records, signal);

@@ -3,6 +3,7 @@ import type { KafkaClient } from '../kafka/client.ts';
 import type { Producer } from '../kafka/produce/producer.ts';
 import type { SteadyClock } from '../ops/clock.ts';
 import type { Logger } from '../ops/log.ts';
+import type { WithConfig } from '../resources/config/config-topic.ts';
 import type { Pause } from '../resources/pauses/pause.ts';
 import type { Topology } from '../topology.ts';
 import type { LetterCounts } from './present.ts';
@@ -14,6 +15,7 @@ export interface ServiceAccess {
   readonly topology: Topology;
   readonly clock: SteadyClock;
   readonly log: Logger;
+  readonly withConfig: WithConfig;
   readonly withProducer: WithProducer;
 }
 

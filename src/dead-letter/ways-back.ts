@@ -1,5 +1,5 @@
 import { isOf, type Identity } from '../event/uid.ts';
-import type { FollowedResources } from '../resources/config/config-topic.ts';
+import type { LentResources } from '../resources/config/config-topic.ts';
 import { deliveredAs, nameOfDestination } from '../resources/notice-hook.ts';
 import type { FollowedPauses } from '../resources/pauses/pauses.ts';
 import { partitionKeyOf, type Destination } from '../resources/resource.ts';
@@ -28,12 +28,12 @@ export function topicOf(
 
 /** Knows the way back of dead letters by the configuration as it is at the moment. */
 export class WaysBack {
-  readonly #config: Pick<FollowedResources, 'resources' | 'offset' | 'fresh'>;
+  readonly #config: LentResources;
   readonly #topology: Pick<Topology, 'topics' | 'dedicatedTopic'>;
   readonly #pauses: Pick<FollowedPauses, 'has'>;
 
   constructor(
-    config: Pick<FollowedResources, 'resources' | 'offset' | 'fresh'>,
+    config: LentResources,
     topology: Pick<Topology, 'topics' | 'dedicatedTopic'>,
     pauses: Pick<FollowedPauses, 'has'>,
   ) {

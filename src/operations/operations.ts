@@ -141,13 +141,15 @@ const callRemedies: RejectedRedrive['remedies'] = {
   goOn: 'sending the same again continues where this one stopped',
 };
 
-/** @param sendTest nothing that delivers is imported here */
-export function createOperations(
-  access: ServiceAccess,
-  sendTest: Operations['sendTest'],
-): Operations {
+/** Sends a test event. Nothing that delivers is imported here, so the caller hands it over. */
+export type SendTest = (
+  access: Pick<OperationAccess, 'withConfig'>,
+  destination: string,
+) => ReturnType<Operations['sendTest']>;
+
+export function createOperations(access: ServiceAccess, sendTest: SendTest): Operations {
   return {
-    sendTest,
+    sendTest: (id) => sendTest(access, id),
     retry: async (id) => {
       const signal = AbortSignal.timeout(retryMs);
       const attempts = new AttemptReader(access.kafka, access.topology.topics.attempts, {});

@@ -289,7 +289,7 @@ test('every route answers as the API describes it', async () => {
     return answer;
   };
   // This console has no key. One that has it is tested in a browser, by `test/e2e/console.kafka.ts`.
-  const unsigned = (await post('/destinations/described/test', undefined, 409)) as Problem;
+  const unsigned = (await post('/destinations/crm/test', undefined, 409)) as Problem;
   assert.match(unsigned.detail, /SECRET_KEY is not set/);
   await post('/destinations/described/retry');
   await post('/destinations/described/pause');

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { createContext } from '../../src/cli/context.ts';
+import { serviceAccess } from '../../src/cli/letters/letters.ts';
 import { deliveryKey, envelopeHeader } from '../../src/event/envelope.ts';
 import { partitionOf } from '../../src/kafka/produce/partitioner.ts';
+import { createOperations } from '../../src/operations/operations.ts';
+import type { LentResources, WithConfig } from '../../src/resources/config/config-topic.ts';
 import { deadLetterRecord } from './letters.ts';
 import { startLetterbox, type Letterbox } from './letterbox.ts';
 import { wholeEnvelope } from '../event/whole-envelope.ts';
@@ -313,3 +317,27 @@ test('a letter that says what cannot be true makes no command fail', async () =>
     assert.match(stderr, /^1 event left out, because there is no event in it that can be read$/m);
   }
 });
+
+test('actions read nothing of the configuration where their process follows it already', async () => {
+  await box.put([deadLetterRecord({ destinationId: 'crm', user: 'lent' })]);
+  const access = await serviceAccess(createContext(box.postrider.environment));
+  const { topology, withConfig } = access;
+  const topics = { ...topology.topics, config: 'a-topic-that-nobody-can-read' };
+  await withConfig(async (config) => {
+    const lent = { ...access, topology: { ...topology, topics }, withConfig: lending(config) };
+    const operations = createOperations(lent, () => assert.fail('nothing is tested'));
+    let found = 0;
+    const run = { signal: new AbortController().signal, onSent: () => (found += 1) };
+    await operations.count({ destination: 'crm', user: 'lent' })(run);
+    assert.equal(found, 1);
+    await operations.pause('crm');
+    await assert.rejects(operations.pause('crn'), {
+      message: /no destination crn; did you mean crm/,
+    });
+  });
+  assert.match((await box.postrider.run(['pause', 'crm'])).stdout, /is paused already/);
+});
+
+function lending(config: LentResources): WithConfig {
+  return (use) => use(config);
+}

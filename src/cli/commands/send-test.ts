@@ -9,10 +9,21 @@ import { hookBody } from '../../notices/compose.ts';
 import { PostriderError } from '../../errors.ts';
 import { hintAt } from '../../near.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { startConfig } from '../../resources/config/config-store.ts';
-import { hookDestinationId, isOfNotify } from '../../resources/notice-hook.ts';
-import type { Destination, NoticeHook } from '../../resources/resource.ts';
-import { createSecretKeys } from '../../resources/config/secrets.ts';
+import { reading, type WithConfig } from '../../resources/config/config-topic.ts';
+import { createSecretKeys, type SecretKeys } from '../../resources/config/secrets.ts';
+import { openResource, recordKey } from '../../resources/config/stored.ts';
+import {
+  ofKind,
+  type StoredResource,
+  type StoredResources,
+} from '../../resources/config/stored-resources.ts';
+import {
+  deliveredAs,
+  hookDestinationId,
+  isOfNotify,
+  nameOfDestination,
+} from '../../resources/notice-hook.ts';
+import type { Destination, NoticeHook, Resource } from '../../resources/resource.ts';
 import { audited } from '../audit.ts';
 import type { Context } from '../context.ts';
 import { present, withOutput, type OutputOptions } from '../terminal/output.ts';
@@ -29,8 +40,10 @@ export function registerSendTest(program: Command, context: Context): void {
 }
 
 async function sendTest(context: Context, id: string, { output }: OutputOptions): Promise<void> {
+  const { kafka, log } = context;
+  const withConfig = reading({ kafka, topology: await context.topology(), log });
   const answers = await audited(context, { action: 'send-test', destination: id }, () =>
-    testDestination(context, id),
+    testDestination(context, withConfig, id),
   );
   const text = (): string => answers.map(describe).join('\n');
   context.print(present(output, () => answers.map(dataOf), text));
@@ -40,12 +53,16 @@ async function sendTest(context: Context, id: string, { output }: OutputOptions)
 
 /** @throws PostriderError `not-found`, `resource-invalid` */
 export async function testDestination(
-  context: Context,
+  { settings }: Context,
+  withConfig: WithConfig,
   id: string,
 ): Promise<readonly TestAnswer[]> {
-  const { settings } = context;
   const { sendTest: send, testEvent } = await import('../../delivery/send-test.ts');
-  const { destination, hook } = await receiverOf(context, id);
+  const { secretKey, secretKeyPrevious } = settings;
+  const keys = createSecretKeys(secretKey, secretKeyPrevious);
+  const { destination, hook } = await withConfig(({ resources }) =>
+    Promise.resolve(receiverOf(resources, keys, id)),
+  );
   const now = new Date(systemClock.now()).toISOString();
   const isNotice = hook !== undefined || isOfNotify(id);
   const message = isNotice ? testNotice(hook, now) : testEvent(destination, now);
@@ -63,29 +80,35 @@ interface TestReceiver {
   readonly hook: NoticeHook | undefined;
 }
 
-async function receiverOf(context: Context, id: string): Promise<TestReceiver> {
-  const { settings, kafka, log } = context;
-  const config = await startConfig({
-    kafka,
-    topology: await context.topology(),
-    log,
-    secretKeys: createSecretKeys(settings.secretKey, settings.secretKeyPrevious),
-  });
-  const destination = config.destination(id);
-  const isUnreadable = config.isUnreadable(id);
-  const hooks = Array.from(config.noticeHooks());
-  const hook = hooks.find((each) => hookDestinationId(each.id) === id);
-  const known = [
-    ...Array.from(config.destinations(), (each) => each.id),
-    ...hooks.map((each) => hookDestinationId(each.id)),
-  ];
-  await config.stop();
-  if (destination !== undefined) return { destination, hook };
-  if (isUnreadable) {
-    const why = 'with this SECRET_KEY, or by this version; the log says why';
-    throw new PostriderError('resource-invalid', `destination ${id} is not readable ${why}`);
+function receiverOf(stored: StoredResources, keys: SecretKeys, id: string): TestReceiver {
+  const found = stored.get(recordKey(nameOfDestination(id)));
+  if (found === undefined) throw noReceiver(stored, id);
+  const resource = opened(found, keys, id);
+  if (resource.kind !== 'Destination' && resource.kind !== 'NoticeHook')
+    throw noReceiver(stored, id);
+  const destination = deliveredAs(resource, id);
+  if (destination === undefined) throw noReceiver(stored, id);
+  return { destination, hook: resource.kind === 'NoticeHook' ? resource : undefined };
+}
+
+/** @throws PostriderError `resource-invalid` */
+function opened({ sealed }: StoredResource, keys: SecretKeys, id: string): Resource {
+  let why = 'by this version';
+  try {
+    if (sealed !== undefined) return openResource(sealed, keys);
+  } catch (error) {
+    if (!(error instanceof PostriderError)) throw error;
+    why = `here: ${error.message}`;
   }
-  throw new PostriderError('not-found', `there is no destination ${id}${hintAt(id, known)}`);
+  throw new PostriderError('resource-invalid', `destination ${id} is not readable ${why}`);
+}
+
+function noReceiver(stored: StoredResources, id: string): PostriderError {
+  const known = [
+    ...ofKind(stored, 'Destination').map(({ name }) => name.id),
+    ...ofKind(stored, 'NoticeHook').map(({ name }) => hookDestinationId(name.id)),
+  ];
+  return new PostriderError('not-found', `there is no destination ${id}${hintAt(id, known)}`);
 }
 
 /** @param hook undefined: the place where a destination's owner is told about it */

@@ -1,3 +1,4 @@
+import type { ServiceAccess } from '../../dead-letter/service.ts';
 import type { TestAnswer } from '../../operations/operations.ts';
 import { bodyText } from '../../delivery/kept-answer.ts';
 import { outcomeNames } from '../../delivery/outcome.ts';
@@ -10,9 +11,10 @@ import type { Context } from '../context.ts';
  */
 export async function testFromConsole(
   context: Context,
+  { withConfig }: Pick<ServiceAccess, 'withConfig'>,
   id: string,
 ): Promise<readonly TestAnswer[]> {
-  const answers = await testDestination(context, id);
+  const answers = await testDestination(context, withConfig, id);
   return answers.map(({ publicUrl: url, outcome, tookMs, compression }) => {
     const { kind, status } = outcome;
     const kept = kind === 'delivered' ? undefined : outcome.answer;

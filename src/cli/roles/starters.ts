@@ -114,7 +114,7 @@ export async function startConsoleRole(
     trustedProxies: settings.consoleTrustedProxies,
     explain: await consoleExplain(context, parts.common.topology),
     services: await serviceAccess(context),
-    sendTest: (id) => testFromConsole(context, id),
+    sendTest: (access, id) => testFromConsole(context, access, id),
     producer: await parts.producer(),
   });
 }
@@ -137,7 +137,7 @@ export async function startApiRole(context: Context, parts: SharedParts): Promis
     },
     refusedAddress: addressCheck(settings, parts.common.clock),
     services: await serviceAccess(context),
-    sendTest: (id) => testFromConsole(context, id),
+    sendTest: (access, id) => testFromConsole(context, access, id),
     fenceMs: fenceMs(settings),
     consoleUrl: settings.consoleUrl,
     trustedProxies: settings.apiTrustedProxies,

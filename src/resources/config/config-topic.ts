@@ -55,6 +55,15 @@ export interface FollowedTopic<V> {
 export type FollowedResources = FollowedTopic<StoredResource>;
 
 /**
+ * Lends the stored resources to `use`; nothing is missing that was written 2 s before. A process that follows the topic
+ * anyway lends what it has: to read the topic takes the longer, the more destinations there are.
+ * @throws PostriderError `not-found` without the topic, `kafka-unavailable`
+ */
+export type WithConfig = <T>(use: (config: LentResources) => Promise<T>) => Promise<T>;
+
+export type LentResources = Pick<FollowedResources, 'resources' | 'offset' | 'fresh'>;
+
+/**
  * Resolves once everything that was in the `config` topic when this was called is there.
  * @throws PostriderError `not-found` without the topic, `kafka-unavailable`
  */
@@ -175,6 +184,18 @@ export async function readStoredResources(access: ConfigTopicAccess): Promise<St
   const followed = await followStoredResources(access);
   await followed.stop();
   return followed.resources;
+}
+
+/** For a process that does not follow the topic otherwise. */
+export function reading(access: ConfigTopicAccess): WithConfig {
+  return async (use) => {
+    const followed = await followStoredResources(access);
+    try {
+      return await use(followed);
+    } finally {
+      await followed.stop();
+    }
+  };
 }
 
 /**

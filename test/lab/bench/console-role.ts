@@ -35,7 +35,14 @@ const { url } = await startConsole({
   trustedProxies: [],
   dataDir,
   explain: () => Promise.resolve(undefined),
-  services: { kafka, topology, clock: systemClock, log: silentLogger, withProducer: unused },
+  services: {
+    kafka,
+    topology,
+    clock: systemClock,
+    log: silentLogger,
+    withConfig: unused,
+    withProducer: unused,
+  },
   sendTest: unused,
   producer: { send: unused },
 });
