@@ -5,8 +5,13 @@
  */
 export function unmasked(given: unknown, shown: unknown, real: unknown): unknown {
   if (typeof given === 'string') return given === shown ? real : given;
-  if (Array.isArray(given))
-    return given.map((each, index) => unmasked(each, fieldOf(shown, index), fieldOf(real, index)));
+  if (Array.isArray(given)) {
+    const places = placesBefore(given, shown);
+    return given.map((each, index) => {
+      const place = places[index] ?? -1;
+      return unmasked(each, fieldOf(shown, place), fieldOf(real, place));
+    });
+  }
   if (!isFields(given)) return given;
   const fields = Object.entries(given).map(([name, value]) => [
     name,
@@ -17,6 +22,23 @@ export function unmasked(given: unknown, shown: unknown, real: unknown): unknown
 }
 
 type Fields = Readonly<Record<PropertyKey, unknown>>;
+
+/**
+ * The place that each element of a list had before; -1: none, as far as can be told. A webhook is found by its URL, because
+ * others may have come or gone before it, and one of another URL may have another token. One whose URL has changed is
+ * taken for the one that was in its place, unless some are gone.
+ */
+function placesBefore(given: readonly unknown[], shown: unknown): readonly number[] {
+  const before = Array.isArray(shown) ? shown.map((each: unknown) => fieldOf(each, 'url')) : [];
+  const found = given.map((each, index) => {
+    const url = fieldOf(each, 'url');
+    return url === undefined || url === before[index] ? index : before.indexOf(url);
+  });
+  const isAnyGone = given.length < before.length;
+  return found.map((place, index) =>
+    place >= 0 || isAnyGone || found.includes(index) ? place : index,
+  );
+}
 
 /** The fields that say where a webhook's headers, or an authorization server's secret, are sent. */
 const places = ['url', 'tokenUrl'] as const;

@@ -219,6 +219,51 @@ visiting(
 );
 
 visiting(
+  'a customer gives an endpoint a second URL, mends it where it is refused, and removes the first',
+  async ({ page, open, fake }) => {
+    teach(fake);
+    const [first] = failingOf(busy).urls;
+    await open(pathOf(managed));
+    await page.getByRole('button', { name: 'Change…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: 'Add another URL' }).click();
+    const second = dialog.getByLabel('URL 2', { exact: true });
+    await page.waitForFunction('document.activeElement?.value === ""');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByText('Enter the URL of your endpoint.').waitFor();
+    assert.equal(await second.getAttribute('aria-invalid'), 'true');
+    const inner = 'leads to an address that is not public';
+    fake.api.refusal = problem(422, 'x', {
+      errors: [{ pointer: '/webhooks/1/url', detail: inner }],
+    });
+    await second.fill('https://inner.example');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.locator('.url-line').nth(1).getByText(inner).waitFor();
+    await second.fill('https://second.example/in');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByText('It is saved, and in force within seconds.').waitFor();
+    const headers = { 'X-Token': '(secret)' };
+    const webhooksSent = (): unknown =>
+      fake.api.asked.findLast(({ method }) => method === 'PATCH')?.body;
+    assert.deepEqual(webhooksSent(), {
+      webhooks: [{ url: first?.url, headers }, { url: 'https://second.example/in' }],
+    });
+
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Change…' }).click();
+    await dialog.getByRole('button', { name: 'Remove URL 1' }).click();
+    assert.equal(
+      await dialog.getByLabel('URL', { exact: true }).inputValue(),
+      'https://second.example/in',
+    );
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByText('It is saved, and in force within seconds.').waitFor();
+    assert.deepEqual(webhooksSent(), { webhooks: [{ url: 'https://second.example/in' }] });
+  },
+  theirs,
+);
+
+visiting(
   'a customer sends what was given up at all endpoints again, counted before',
   async ({ page, open, fake }) => {
     teach(fake);

@@ -41,6 +41,11 @@ export const deManaging: typeof enManaging = {
   form: {
     url: 'URL',
     urlOf: 'URL {n}',
+    addUrl: 'Weitere URL',
+    removeUrl: 'Entfernen',
+    removeUrlOf: 'URL {n} entfernen',
+    severalUrls:
+      'Jedes Ereignis geht an alle URLs. Sobald eine es genommen hat, ist es zugestellt.',
     name: 'Name',
     notify: 'URL für Hinweise',
     notifyHint:

@@ -39,6 +39,10 @@ export const enManaging = {
   form: {
     url: 'URL',
     urlOf: 'URL {n}',
+    addUrl: 'Add another URL',
+    removeUrl: 'Remove',
+    removeUrlOf: 'Remove URL {n}',
+    severalUrls: 'Each event is sent to all URLs. As soon as one has taken it, it is delivered.',
     name: 'Name',
     notify: 'URL for notices',
     notifyHint:

@@ -8,11 +8,11 @@ import { useSession } from '../../session.ts';
 import { filled, t } from '../../texts/texts.ts';
 import {
   entryAt,
-  eventsFault,
+  eventFaults,
   fieldsOf,
   newId,
   noEntries,
-  urlFault,
+  urlFaults,
   type Entries,
 } from './entries.ts';
 import {
@@ -48,23 +48,21 @@ export function AddEndpointPage(): JSX.Element {
   const words = t.add;
 
   const toEvents = (): void => {
-    const fault = urlFault(entries.urls[0] ?? '');
-    if (fault === undefined) {
-      setNotes(noNotes);
-      setProblem(undefined);
-      setStep('events');
+    const faults = urlFaults(entries);
+    setNotes({ ...noNotes, faults });
+    if (faults.length > 0) {
+      focusFirstProblem(form.current);
       return;
     }
-    setNotes({ ...noNotes, faults: [{ at: 'urls', fault }] });
-    focusFirstProblem(form.current);
+    setProblem(undefined);
+    setStep('events');
   };
 
   const make = async (): Promise<void> => {
-    const fault = eventsFault(entries);
+    const faults = eventFaults(entries);
     setProblem(undefined);
-    if (fault !== undefined) {
-      const at = fault === 'types-missing' ? 'types' : 'names';
-      setNotes({ ...noNotes, faults: [{ at, fault }] });
+    if (faults.length > 0) {
+      setNotes({ ...noNotes, faults });
       return;
     }
     setBusy(true);
@@ -216,7 +214,7 @@ function Steps({ present }: { readonly present: Step }): JSX.Element {
 
 /** Without a name of its own it has that of the URL's host. */
 function named(entries: Entries): Entries {
-  const host = URL.parse(entries.urls[0]?.trim() ?? '')?.host ?? t.add.nameFirst;
+  const host = URL.parse(entries.urls[0]?.url.trim() ?? '')?.host ?? t.add.nameFirst;
   return entries.name.trim() === '' ? { ...entries, name: host } : entries;
 }
 
@@ -224,7 +222,7 @@ const mostTries = 3;
 
 /** @throws Problem */
 async function createdFrom(entries: Entries, csrf: string, tries = 1): Promise<Created> {
-  const id = newId(entries.urls[0] ?? '');
+  const id = newId(entries.urls[0]?.url ?? '');
   try {
     const { answer } = await create(id, csrf, fieldsOf(entries));
     return { id, secret: answer.sharedSecret };

@@ -8,10 +8,10 @@ import { t } from '../../texts/texts.ts';
 import {
   changedBy,
   entriesOf,
-  eventsFault,
+  eventFaults,
   merged,
   patchOf,
-  urlFault,
+  urlFaults,
   type Entries,
   type Managed,
 } from './entries.ts';
@@ -57,7 +57,7 @@ export function ChangeDialog({
   }, [id]);
 
   const save = async ({ read, entries }: Form): Promise<void> => {
-    const faults = faultsOf(entries);
+    const faults = [...urlFaults(entries), ...eventFaults(entries)];
     setNotes({ ...noNotes, faults });
     setProblem(undefined);
     if (faults.length > 0) {
@@ -145,20 +145,4 @@ export function ChangeDialog({
       </div>
     </Dialog>
   );
-}
-
-function faultsOf(entries: Entries): EntryNotes['faults'] {
-  const url = entries.urls.map(urlFault).find((fault) => fault !== undefined);
-  const events = eventsFault(entries);
-  return [
-    ...(url === undefined ? [] : [{ at: 'urls' as const, fault: url }]),
-    ...(events === undefined
-      ? []
-      : [
-          {
-            at: events === 'types-missing' ? ('types' as const) : ('names' as const),
-            fault: events,
-          },
-        ]),
-  ];
 }

@@ -3,14 +3,15 @@ import { callTypes } from '../../../../event/call.ts';
 import { printable } from '../../../../printable.ts';
 import type { FieldProblem } from '../../api.ts';
 import { filled, t } from '../../texts/texts.ts';
-import { entryAt, type Entries, type EntryFault, type EntryField } from './entries.ts';
+import { entryAt, type Entries, type EntryField, type Fault } from './entries.ts';
 import { EventChoice } from './event-choice.tsx';
 import { TextField } from './fields.tsx';
+import { UrlFields } from './url-fields.tsx';
 
 /** The notes beside the entries. */
 export interface EntryNotes {
   /** The problems that these pages see by themselves. */
-  readonly faults: readonly { readonly at: EntryField; readonly fault: EntryFault }[];
+  readonly faults: readonly Fault[];
   /** The API's own problems. */
   readonly refused: readonly FieldProblem[];
   /** The entries that somebody else has changed meanwhile, as they are now. */
@@ -25,26 +26,19 @@ interface Given {
   readonly onChange: (entries: Entries) => void;
 }
 
-/** The URL that events go to, a name, and a URL for notices. */
+/** The URLs that events go to, a name, and a URL for notices. */
 export function PlaceFields({ entries, notes, onChange }: Given): JSX.Element {
   const words = t.form;
   const { urls, name, notify } = entries;
   return (
     <>
-      {urls.map((url, index) => (
-        <TextField
-          key={index}
-          kind="url"
-          label={urls.length === 1 ? words.url : filled(words.urlOf, { n: index + 1 })}
-          hint={index === 0 ? t.add.urlHint : undefined}
-          isRequired
-          value={url}
-          problem={noteAt(notes, 'urls', index)}
-          onChange={(changed) => {
-            onChange({ ...entries, urls: urls.with(index, changed) });
-          }}
-        />
-      ))}
+      <UrlFields
+        urls={urls}
+        problemOf={(index) => noteAt(notes, 'urls', index)}
+        onChange={(changed) => {
+          onChange({ ...entries, urls: changed });
+        }}
+      />
       <TextField
         label={words.name}
         hint={t.add.nameHint}
@@ -83,8 +77,8 @@ export function EventFields({ entries, notes, onChange }: Given): JSX.Element {
 
 function noteAt(notes: EntryNotes, field: EntryField, index = 0): ComponentChildren {
   const { faults, refused, theirs } = notes;
-  const own = index === 0 ? faults.find(({ at }) => at === field)?.fault : undefined;
-  if (own !== undefined) return faultTexts()[own];
+  const own = faults.find((each) => each.at === field && each.index === index);
+  if (own !== undefined) return faultTexts()[own.fault];
   const said = refused.filter(({ pointer }) => {
     const at = entryAt(pointer);
     return at?.field === field && at.index === index;
@@ -95,7 +89,7 @@ function noteAt(notes: EntryNotes, field: EntryField, index = 0): ComponentChild
     : filled(t.form.changedTo, { value: printable(inWords(field, theirs)) });
 }
 
-function faultTexts(): Readonly<Record<EntryFault, string>> {
+function faultTexts(): Readonly<Record<Fault['fault'], string>> {
   return {
     'url-missing': t.add.urlMissing,
     'url-wrong': t.add.urlWrong,
@@ -113,7 +107,7 @@ function inWords(
     case 'name':
       return name ?? '';
     case 'urls':
-      return (urls ?? []).join(', ');
+      return (urls ?? []).map(({ url }) => url).join(', ');
     case 'notify':
       return notify === undefined || notify === '' ? words.nothingSet : notify;
     case 'types':

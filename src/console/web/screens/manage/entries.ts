@@ -22,10 +22,20 @@ export interface ManagedWebhook {
 /** The fields of a destination that are written; null removes one. */
 export type Fields = Readonly<Record<string, unknown>>;
 
+/** One URL of an endpoint. */
+export interface UrlEntry {
+  readonly url: string;
+  /** The URL that it had when it was read, by which its webhook is found again; absent: it is a new one. */
+  readonly was?: string;
+}
+
+/** The API takes no more. */
+export const mostUrls = 5;
+
 /** The entries that make an endpoint. */
 export interface Entries {
   readonly name: string;
-  readonly urls: readonly string[];
+  readonly urls: readonly UrlEntry[];
   readonly notify: string;
   readonly types: readonly CallType[];
   /** The names of track calls; undefined: any. */
@@ -36,7 +46,7 @@ export type EntryField = keyof Entries;
 
 export const noEntries: Entries = {
   name: '',
-  urls: [''],
+  urls: [{ url: '' }],
   notify: '',
   types: callTypes,
   names: undefined,
@@ -45,7 +55,7 @@ export const noEntries: Entries = {
 export function entriesOf(managed: Managed): Entries {
   return {
     name: managed.name,
-    urls: managed.webhooks.map(({ url }) => url),
+    urls: managed.webhooks.map(({ url }) => ({ url, was: url })),
     notify: managed.notify?.url ?? '',
     types: managed.events ?? callTypes,
     names: managed.eventNames,
@@ -56,7 +66,7 @@ export function entriesOf(managed: Managed): Entries {
 export function fieldsOf({ name, urls, notify, types, names }: Entries): Fields {
   return {
     name: name.trim(),
-    webhooks: urls.map((url) => ({ url: url.trim() })),
+    webhooks: urls.map(({ url }) => ({ url: url.trim() })),
     signature: 'standard',
     ...(notify.trim() === '' ? {} : { notify: { url: notify.trim() } }),
     ...(isEvery(types) ? {} : { events: inOrder(types) }),
@@ -82,9 +92,12 @@ export function patchOf(managed: Managed, entries: Entries): Fields {
 /** A merge patch replaces the whole list, so each webhook goes along with what else it has. */
 function withUrls(
   webhooks: readonly ManagedWebhook[],
-  urls: readonly string[],
+  urls: readonly UrlEntry[],
 ): readonly ManagedWebhook[] {
-  return urls.map((url, index) => ({ ...webhooks[index], url: url.trim() }));
+  return urls.map(({ url, was }) => ({
+    ...webhooks.find((each) => each.url === was),
+    url: url.trim(),
+  }));
 }
 
 /** The entries after somebody else's change: what was entered here stays, and everything else is theirs. */
@@ -93,11 +106,25 @@ export function merged(base: Entries, mine: Entries, theirs: Entries): Entries {
     isSame(base[field], mine[field]) ? theirs[field] : mine[field];
   return {
     name: pick('name'),
-    urls: pick('urls'),
+    urls: isSame(base.urls, mine.urls) ? theirs.urls : followed(base.urls, mine.urls, theirs.urls),
     notify: pick('notify'),
     types: pick('types'),
     names: pick('names'),
   };
+}
+
+/** Own URLs, each with the webhook that it belongs to now: somebody else may have changed the URL of that one. */
+function followed(
+  base: readonly UrlEntry[],
+  mine: readonly UrlEntry[],
+  theirs: readonly UrlEntry[],
+): readonly UrlEntry[] {
+  return mine.map(({ url, was }) => {
+    const isThere = theirs.some((each) => each.was === was);
+    const place = base.findIndex((each) => each.was === was);
+    const now = isThere || base.length !== theirs.length ? was : theirs[place]?.was;
+    return now === undefined ? { url } : { url, was: now };
+  });
 }
 
 /** The fields that somebody else has changed. */
@@ -137,17 +164,26 @@ export function entryAt(pointer: string): { field: EntryField; index: number } |
   }
 }
 
-/** The problems that these pages see by themselves; the API looks at everything once more. */
-export type EntryFault = 'url-missing' | 'url-wrong' | 'types-missing' | 'names-missing';
-
-export function urlFault(url: string): EntryFault | undefined {
-  if (url.trim() === '') return 'url-missing';
-  return /^https?:\/\/[^\s/]+/i.test(url.trim()) ? undefined : 'url-wrong';
+/** A problem that these pages see by themselves; the API looks at everything once more. */
+export interface Fault {
+  readonly at: EntryField;
+  /** The place of the URL; 0 for other entries. */
+  readonly index: number;
+  readonly fault: 'url-missing' | 'url-wrong' | 'types-missing' | 'names-missing';
 }
 
-export function eventsFault({ types, names }: Entries): EntryFault | undefined {
-  if (types.length === 0) return 'types-missing';
-  return types.includes('track') && names?.length === 0 ? 'names-missing' : undefined;
+export function urlFaults({ urls }: Pick<Entries, 'urls'>): readonly Fault[] {
+  return urls.flatMap(({ url }, index): Fault[] => {
+    if (url.trim() === '') return [{ at: 'urls', index, fault: 'url-missing' }];
+    if (/^https?:\/\/[^\s/]+/i.test(url.trim())) return [];
+    return [{ at: 'urls', index, fault: 'url-wrong' }];
+  });
+}
+
+export function eventFaults({ types, names }: Pick<Entries, 'types' | 'names'>): readonly Fault[] {
+  if (types.length === 0) return [{ at: 'types', index: 0, fault: 'types-missing' }];
+  if (!types.includes('track') || names?.length !== 0) return [];
+  return [{ at: 'names', index: 0, fault: 'names-missing' }];
 }
 
 /** An id that tells something: the host of the URL, and six letters by chance. */

@@ -5,13 +5,13 @@ import {
   changedBy,
   entriesOf,
   entryAt,
-  eventsFault,
+  eventFaults,
   fieldsOf,
   merged,
   newId,
   noEntries,
   patchOf,
-  urlFault,
+  urlFaults,
   type Entries,
   type Managed,
 } from '../../../../../src/console/web/screens/manage/entries.ts';
@@ -35,12 +35,20 @@ test('what was not changed is not written', () => {
 });
 
 test('a changed URL goes back with what else its webhook has, and its neighbors as they came', () => {
-  const changed = { ...entries, urls: [' https://c.example/in ', 'https://b.example/in'] };
+  const [a, b] = entries.urls;
+  const changed = { ...entries, urls: [{ ...a, url: ' https://c.example/in ' }, b ?? { url: '' }] };
   assert.deepEqual(patchOf(managed, changed), {
     webhooks: [
       { url: 'https://c.example/in', headers: { 'X-Token': '(secret)' } },
       { url: 'https://b.example/in', method: 'PUT' },
     ],
+  });
+});
+
+test('of a removed URL nothing goes to another, and a new one has nothing but itself', () => {
+  const urls = [...entries.urls.slice(1), { url: 'https://new.example' }];
+  assert.deepEqual(patchOf(managed, { ...entries, urls }), {
+    webhooks: [{ url: 'https://b.example/in', method: 'PUT' }, { url: 'https://new.example' }],
   });
 });
 
@@ -52,7 +60,7 @@ test('all events, whatever their name, and no notices are fields that go', () =>
 });
 
 test('a new endpoint has only what was entered, and a signature that can change its secret', () => {
-  const typed = { ...noEntries, name: 'CRM', urls: ['https://a.example/in'] };
+  const typed = { ...noEntries, name: 'CRM', urls: [{ url: 'https://a.example/in' }] };
   const least = { name: 'CRM', webhooks: [{ url: 'https://a.example/in' }], signature: 'standard' };
   assert.deepEqual(fieldsOf(typed), least);
   const some: Entries = { ...typed, types: ['track'], names: ['A*'], notify: 'https://n.example' };
@@ -66,9 +74,29 @@ test('a new endpoint has only what was entered, and a signature that can change 
 
 test("after somebody else's change, own entries stay and the others are theirs", () => {
   const mine = { ...entries, name: 'My CRM' };
-  const theirs = { ...entries, name: 'Their CRM', urls: ['https://new.example'] };
+  const theirs = {
+    ...entries,
+    name: 'Their CRM',
+    urls: [{ url: 'https://new.example', was: 'https://new.example' }],
+  };
   assert.deepEqual(changedBy(entries, theirs), ['name', 'urls']);
   assert.deepEqual(merged(entries, mine, theirs), { ...theirs, name: 'My CRM' });
+});
+
+test('own URLs keep the webhooks that they belong to, also where somebody else has changed or removed one', () => {
+  const [a, b] = entries.urls;
+  assert.ok(a !== undefined && b !== undefined);
+  const mine = { ...entries, urls: [{ ...a, url: 'https://mine.example' }, b] };
+  const moved = { url: 'https://moved.example', was: 'https://moved.example' };
+  assert.deepEqual(merged(entries, mine, { ...entries, urls: [moved, b] }).urls, [
+    { url: 'https://mine.example', was: 'https://moved.example' },
+    b,
+  ]);
+  const fewer = merged(entries, mine, { ...entries, urls: [b] });
+  assert.deepEqual(
+    patchOf({ ...managed, webhooks: managed.webhooks.slice(1) }, fewer)['webhooks'],
+    [{ url: 'https://mine.example' }, { url: 'https://b.example/in', method: 'PUT' }],
+  );
 });
 
 test("the API's pointers lead to the entries", () => {
@@ -78,12 +106,16 @@ test("the API's pointers lead to the entries", () => {
 });
 
 test('a missing URL, one without a host, no kind and no name are seen before they are sent', () => {
-  assert.equal(urlFault(' '), 'url-missing');
-  assert.equal(urlFault('example.com/in'), 'url-wrong');
-  assert.equal(urlFault('https://example.com'), undefined);
-  assert.equal(eventsFault({ ...noEntries, types: [] }), 'types-missing');
-  assert.equal(eventsFault({ ...noEntries, names: [] }), 'names-missing');
-  assert.equal(eventsFault({ ...noEntries, types: ['page'], names: [] }), undefined);
+  const urls = [' ', 'https://example.com', 'example.com/in'].map((url) => ({ url }));
+  assert.deepEqual(urlFaults({ urls }), [
+    { at: 'urls', index: 0, fault: 'url-missing' },
+    { at: 'urls', index: 2, fault: 'url-wrong' },
+  ]);
+  const faultsOf = (wanted: Partial<Entries>): readonly string[] =>
+    eventFaults({ ...noEntries, ...wanted }).map(({ fault }) => fault);
+  assert.deepEqual(faultsOf({ types: [] }), ['types-missing']);
+  assert.deepEqual(faultsOf({ names: [] }), ['names-missing']);
+  assert.deepEqual(faultsOf({ types: ['page'], names: [] }), []);
 });
 
 test('a new id tells the host, and is one that the API takes', () => {
