@@ -18,7 +18,7 @@ import {
 } from './customers.ts';
 import { destinationOf, type Directory, type ManagedKind } from './directory.ts';
 import { mergePatch } from './merge-patch.ts';
-import { unmasked } from './unmask.ts';
+import { unmasked, withHiddenUrls } from './unmask.ts';
 import { answeredOnly } from './view.ts';
 
 /** A request to change one resource. */
@@ -103,14 +103,16 @@ function fieldsOf(
   before: Resource | undefined,
   forCustomers: readonly string[],
 ): { readonly fields: Fields; readonly madeSecret?: string } {
-  const real = before === undefined ? undefined : toDocument(before);
+  const real = before && ({ ...toDocument(before) } as Fields);
   if (method === 'roll-secret') {
     const madeSecret = newSigningSecret();
     return { fields: { ...real, sharedSecret: madeSecret }, madeSecret };
   }
-  const shown = before && toDocument(maskResource({ sealed: before }));
+  const shown = before && ({ ...toDocument(maskResource({ sealed: before })) } as Fields);
   const given = withoutAnswered(method === 'patch' ? mergePatch(shown, body) : body);
-  const named = withName(unmasked(given, shown, real) as Fields, kind, id);
+  const hidesUrls = given['secretUrl'] === true || kind !== 'Destination';
+  const known = real && shown && !hidesUrls ? withHiddenUrls(real, shown) : real;
+  const named = withName(unmasked(given, shown, known) as Fields, kind, id);
   if (kind === 'Source') return { fields: named };
   const secret = before?.kind === 'Destination' ? before.sharedSecret : undefined;
   if (before !== undefined) {

@@ -5,8 +5,8 @@ import type { FieldProblem } from '../http-api/problem.ts';
 /** Resolves to the reason why deliveries would not connect to a URL's host; undefined: they would, as far as is known. */
 export type RefusedAddress = (url: string) => Promise<string | undefined>;
 
-/** URLs beyond those that a destination can have are refused by its schema. */
-const mostUrls = 10;
+/** URLs beyond those that a destination can have are refused by its schema: two of each of five webhooks, and one for notices. */
+const mostUrls = 11;
 
 /**
  * Refuses URLs that lead to inner addresses. Workers refuse them as well, at every connection: what a name resolves to
@@ -32,15 +32,21 @@ export async function requireAddresses(
 }
 
 function* urlsIn(body: unknown): Generator<{ readonly pointer: string; readonly url: string }> {
-  const webhooks = (body as { readonly webhooks?: unknown } | null)?.webhooks;
-  if (!Array.isArray(webhooks)) return;
-  for (const [index, each] of webhooks.entries()) {
-    const webhook = each as Webhook | null;
-    const urls = { url: webhook?.url, 'oauth2/tokenUrl': webhook?.oauth2?.tokenUrl };
-    for (const [name, url] of Object.entries(urls))
-      if (typeof url === 'string' && URL.canParse(url))
-        yield { pointer: `/webhooks/${index}/${name}`, url };
-  }
+  const { webhooks, notify } = (body ?? {}) as Given;
+  const all: (readonly [pointer: string, url: unknown])[] = [['/notify/url', notify?.url]];
+  if (Array.isArray(webhooks))
+    for (const [index, each] of webhooks.entries()) {
+      const webhook = each as Webhook | null;
+      all.push([`/webhooks/${index}/url`, webhook?.url]);
+      all.push([`/webhooks/${index}/oauth2/tokenUrl`, webhook?.oauth2?.tokenUrl]);
+    }
+  for (const [pointer, url] of all)
+    if (typeof url === 'string' && URL.canParse(url)) yield { pointer, url };
+}
+
+interface Given {
+  readonly webhooks?: unknown;
+  readonly notify?: { readonly url?: unknown } | null;
 }
 
 interface Webhook {

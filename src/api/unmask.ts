@@ -21,6 +21,23 @@ export function unmasked(given: unknown, shown: unknown, real: unknown): unknown
   return goesElsewhere(result, real) ? given : result;
 }
 
+/**
+ * The same where the URLs would be shown from now on: those that are hidden have to be given again, because whoever may
+ * change a destination could otherwise read them. They are often all that keeps others from posting there.
+ */
+export function withHiddenUrls(real: Fields, shown: Fields): Fields {
+  const hide = (one: unknown, other: unknown): unknown =>
+    isFields(one) ? { ...one, url: fieldOf(other, 'url') } : one;
+  const { webhooks, notify } = real;
+  return {
+    ...real,
+    webhooks: Array.isArray(webhooks)
+      ? webhooks.map((each, index) => hide(each, fieldOf(shown['webhooks'], index)))
+      : webhooks,
+    ...(notify === undefined ? {} : { notify: hide(notify, shown['notify']) }),
+  };
+}
+
 type Fields = Readonly<Record<PropertyKey, unknown>>;
 
 /**

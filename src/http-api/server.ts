@@ -5,7 +5,7 @@ import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { limitConnections } from '../ops/connection-limit.ts';
 import type { Logger } from '../ops/log.ts';
 import type { Models, Problem } from './answers.ts';
-import { ProblemError, problemOf, sendProblem, type FailingApi } from './problem.ts';
+import { problem, ProblemError, problemOf, sendProblem, type FailingApi } from './problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -46,6 +46,11 @@ export async function createHttpApi(options: HttpApiOptions): Promise<FastifyIns
     routerOptions: { maxParamLength: 12 * 1_024 },
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     forceCloseConnections: true,
+    frameworkErrors: (_error, _request, reply) => {
+      // No hook runs for an address that cannot be read.
+      reply.headers(headers);
+      sendProblem(reply, problem(400, 'The address of the request is not a valid one.'));
+    },
     ajv: { customOptions: { removeAdditional: false, coerceTypes: true } },
   });
   limitConnections(server.server, { ...connections, exempt: trustedProxies });

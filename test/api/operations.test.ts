@@ -184,6 +184,21 @@ test('a customer is not told what operators are told of a run, nor of a failure'
   });
 });
 
+test('of one customer one count runs at a time, and others count meanwhile', async (t) => {
+  const { ask, lasts } = await start(t);
+  const end = lasts();
+  t.after(end);
+  const path = '/v1/destinations/crm/redrive?dryRun=true';
+  const both = [ask(path, shop), ask('/v1/customers/acme/redrive?dryRun=true', shop)];
+  const refused = await Promise.race(both);
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '1']);
+  const other = ask('/v1/destinations/filed/redrive?dryRun=true', ines);
+  end();
+  assert.equal((await other).status, 200);
+  assert.deepEqual((await Promise.all(both)).map(({ status }) => status).toSorted(), [200, 429]);
+  assert.equal((await ask(path, shop)).status, 200);
+});
+
 test('a customer cannot take the place of all runs', async (t) => {
   const { ask, lasts } = await start(t);
   const end = lasts();
@@ -231,6 +246,19 @@ test('what is not for customers is refused, and what is not a parameter is named
   assert.equal(writer.status, 403);
   assert.match(writer.detail, /scope operate/);
   assert.deepEqual(operated, []);
+});
+
+test('a parameter that a route does not know is refused, and nothing is done', async (t) => {
+  const { ask, operated, audit } = await start(t);
+  for (const action of ['test', 'retry', 'pause', 'resume', 'secret']) {
+    const { status, detail } = await ask(`/v1/destinations/crm/${action}?dryRun=true`, ines);
+    assert.deepEqual([status, detail], [400, 'dryRun is no parameter of this request.'], action);
+  }
+  assert.deepEqual([operated, audit], [[], []]);
+  const unreadable = await ask('/v1/destinations/%E0%A4%A', ines);
+  assert.equal(unreadable.status, 400);
+  assert.equal(unreadable.headers.get('content-type'), 'application/problem+json');
+  assert.match(unreadable.detail, /address of the request is not a valid one/);
 });
 
 test('users are deleted and suppressed by whoever is for all customers, and the audit has no ids', async (t) => {

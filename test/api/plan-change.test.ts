@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { scopes, type Caller } from '../../src/api/access/caller.ts';
 import { Directory } from '../../src/api/directory.ts';
+import { viewOf } from '../../src/api/view.ts';
 import { planChange, type PlannedChange, type Wanted } from '../../src/api/plan-change.ts';
 import { ProblemError } from '../../src/http-api/problem.ts';
 import type { FollowedResources } from '../../src/resources/config/config-topic.ts';
@@ -43,10 +44,11 @@ function plan(
   wanted: Partial<Wanted>,
   caller: Caller = acme,
   mostDestinations = 20,
+  directory = all,
 ): PlannedChange {
   return planChange(
     { method: 'put', kind: 'Destination', id: 'new', conditions: {}, caller, ...wanted },
-    all,
+    directory,
     {
       plan: { ...exampleBounds, secretKeys: exampleKeys, identityOf: () => ({ uid: 'made' }) },
       customers: { mostDestinations, sources: ['shop'] },
@@ -54,9 +56,14 @@ function plan(
   );
 }
 
-function refusal(wanted: Partial<Wanted>, caller: Caller = acme, most?: number): ProblemError {
+function refusal(
+  wanted: Partial<Wanted>,
+  caller: Caller = acme,
+  most?: number,
+  directory?: Directory,
+): ProblemError {
   try {
-    plan(wanted, caller, most);
+    plan(wanted, caller, most, directory);
   } catch (error) {
     assert.ok(error instanceof ProblemError, String(error));
     return error;
@@ -142,4 +149,42 @@ test('a replacement without a secret keeps the one that there is; a new one sign
     rolled.change.fields.map(({ path }) => path),
     ['sharedSecret'],
   );
+});
+
+test('whoever may not read a hidden URL cannot have it shown either, by changing or replacing the destination', () => {
+  const hidden = 'https://hooks.example.com/T0/B0/xyz';
+  const directory = directoryOf([
+    exampleSource(),
+    theirs('slack', 'acme', {
+      secretUrl: true,
+      webhooks: [{ url: hidden, headers: { 'X-Token': 's3cret' } }],
+      notify: { url: `${hidden}/notices` },
+    }),
+  ]);
+  const stored = directory.get('Destination', 'slack');
+  assert.ok(stored?.sealed);
+  const { webhooks, notify } = viewOf(stored.sealed.sealed);
+  const shown = { name: 'Slack', sources: ['shop'], webhooks, notify };
+  for (const wanted of [
+    { method: 'patch', body: { secretUrl: false } },
+    { method: 'patch', body: { secretUrl: null } },
+    { method: 'put', body: shown },
+  ] as const) {
+    const { parts, message } = refusal({ ...wanted, id: 'slack' }, acme, 20, directory);
+    assert.deepEqual(
+      parts.errors?.map(({ pointer }) => pointer),
+      ['/webhooks/0/url', '/notify/url'],
+    );
+    assert.doesNotMatch(message, /xyz/);
+  }
+  const given = { webhooks: [{ url: hidden }], notify: { url: `${hidden}/notices` } };
+  for (const wanted of [
+    { method: 'patch', body: { secretUrl: false, ...given } },
+    { method: 'patch', body: { name: 'Renamed' } },
+    { method: 'put', body: { ...shown, secretUrl: true } },
+  ] as const) {
+    const { resource } = plan({ ...wanted, id: 'slack' }, acme, 20, directory).change;
+    assert.ok(resource?.kind === 'Destination');
+    assert.equal(resource.webhooks[0]?.url, hidden);
+  }
 });

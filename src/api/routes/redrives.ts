@@ -3,7 +3,7 @@ import { ofDestinations } from '../../event/audit-entry.ts';
 import { inTime } from '../../http-api/in-time.ts';
 import { ProblemError } from '../../http-api/problem.ts';
 import { chosenText } from '../../operations/audited.ts';
-import type { LetterChoice, Operations } from '../../operations/operations.ts';
+import type { LetterChoice, Operations, Work } from '../../operations/operations.ts';
 import type { Runs } from '../../operations/runs.ts';
 import { models } from '../answers.ts';
 import type { ApiRuns } from '../api-runs.ts';
@@ -52,13 +52,14 @@ const countMs = 8_000;
 /** Dead letters on their way again: those of a destination, and those of all destinations of a customer. */
 export function addRedriveRoutes(api: FastifyInstance, deps: RedriveDeps): void {
   const { directory } = deps;
+  const counting = new Set<string>();
   api.post<Redriving & { Params: OfDestination }>(
     '/destinations/:id/redrive',
     routeOf('its dead letters', 'id'),
     (request, reply) => {
       const { id, ...rest } = asked(request, 'redrive', directory);
       const whose = { ...rest, choice: { destination: id }, missing: noDestination(id) };
-      return redriven(request, reply, whose, deps);
+      return redriven(request, reply, whose, { ...deps, counting });
     },
   );
   api.post<Redriving & { Params: { readonly customer: string } }>(
@@ -73,7 +74,7 @@ export function addRedriveRoutes(api: FastifyInstance, deps: RedriveDeps): void 
       if (ids.length === 0) throw missing;
       const done = { ...whoDoes(caller), action: 'redrive', ...ofDestinations(ids) } as const;
       const whose = { caller, customer, done, choice: { customer }, missing };
-      return redriven(request, reply, whose, deps);
+      return redriven(request, reply, whose, { ...deps, counting });
     },
   );
 }
@@ -93,20 +94,27 @@ function routeOf(what: string, name: 'id' | 'customer') {
   } as const;
 }
 
+/** The customers whose dead letters are being counted. */
+interface Counting {
+  readonly counting: Set<string>;
+}
+
 async function redriven(
   { query, body }: FastifyRequest<Redriving>,
   reply: FastifyReply,
-  { caller, customer, done, choice, missing }: Whose,
-  { operations, runs, counts }: RedriveDeps,
+  whose: Whose,
+  deps: RedriveDeps & Counting,
 ): Promise<object> {
+  const { caller, customer, done, choice, missing } = whose;
   const { dryRun = false, ...given } = body;
+  const { operations, runs } = deps;
   // A rate decides how long others wait behind it.
   if (caller.customers !== undefined && given.rate !== undefined)
     throw new ProblemError(403, 'The rate is not for customers to choose; leave it out.');
   const chosen = { ...given, ...choice };
   if (dryRun || query.dryRun === true) {
     const { isCut, ...counted } = await told(caller, missing, () =>
-      inTime(counts.countWithin(countMs, operations.count(chosen))),
+      countedFor(customer, deps, operations.count(chosen)),
     );
     const shown = shownTo(caller, counted);
     return isCut ? { ...shown, detail: 'There may be more: counting takes long.' } : shown;
@@ -114,4 +122,28 @@ async function redriven(
   const work = operations.redrive(chosen);
   const begun = await runs.start({ done, ...chosenText(chosen), customer, work });
   return reply.code(202).send(shownTo(caller, begun));
+}
+
+/**
+ * Few counts run at a time, because each reads all letters: one customer must not take the places of all.
+ * @throws ProblemError 429
+ */
+async function countedFor(
+  customer: string | undefined,
+  { counts, counting }: RedriveDeps & Counting,
+  work: Work,
+): ReturnType<Runs['countWithin']> {
+  if (customer === undefined) return inTime(counts.countWithin(countMs, work));
+  if (counting.has(customer))
+    throw new ProblemError(
+      429,
+      'Dead letters of this customer are being counted; wait until that has ended.',
+      { retryAfterS: 1 },
+    );
+  counting.add(customer);
+  try {
+    return await inTime(counts.countWithin(countMs, work));
+  } finally {
+    counting.delete(customer);
+  }
 }

@@ -239,8 +239,7 @@ function addChanges(api: FastifyInstance, which: Kind, deps: ResourceRouteDeps):
 }
 
 function addSecret(api: FastifyInstance, deps: ResourceRouteDeps): void {
-  type Route = { Params: OfResource; Querystring: { readonly dryRun?: boolean } };
-  api.post<Route>(
+  api.post<{ Params: OfResource }>(
     '/destinations/:id/secret',
     {
       config: { scope: 'write' },
@@ -253,7 +252,7 @@ function addSecret(api: FastifyInstance, deps: ResourceRouteDeps): void {
     },
     async (request, reply) => {
       const wanted = wantedBy(request, destinations, 'roll-secret');
-      const { change, madeSecret } = await decided(reply, wanted, 'roll-secret', request, deps);
+      const { change, madeSecret } = await written(reply, wanted, 'roll-secret', deps);
       const resource = change.resource?.kind === 'Destination' ? change.resource : undefined;
       const formerUntil = overlapEnd(resource ?? {}, deps.nowMs());
       return { sharedSecret: madeSecret, ...(formerUntil === undefined ? {} : { formerUntil }) };
@@ -286,10 +285,19 @@ async function decided(
   wanted: Wanted,
   action: AuditAction,
   { query }: FastifyRequest<{ Querystring: { readonly dryRun?: boolean } }>,
+  deps: ResourceRouteDeps,
+): Promise<PlannedChange> {
+  if (query.dryRun === true) return planChange(wanted, deps.directory, deps.planning());
+  return written(reply, wanted, action, deps);
+}
+
+async function written(
+  reply: FastifyReply,
+  wanted: Wanted,
+  action: AuditAction,
   { directory, queue, planning }: ResourceRouteDeps,
 ): Promise<PlannedChange> {
   const decide = (): PlannedChange => planChange(wanted, directory, planning());
-  if (query.dryRun === true) return decide();
   const { offset, ...planned } = await queue.change({ caller: wanted.caller, action, decide });
   reply.header(offsetHeader, offset);
   const stored = directory.get(wanted.kind, wanted.id);
