@@ -191,12 +191,15 @@ function pointerOf(path: readonly PropertyKey[]): string {
   return path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
+/** A caller who mends these is told the next ones. */
+const mostErrors = 100;
+
 /** The sentence names the first field, for whoever reads only that. */
 export function invalid(what: string, errors: readonly FieldProblem[]): ProblemError {
   const [first] = errors;
   const more = errors.length > 1 ? `, and ${errors.length - 1} more` : '';
   const where = first?.pointer === '' ? '' : `${first?.pointer ?? ''} `;
   return new ProblemError(422, `${what} is not valid: ${where}${first?.detail ?? ''}${more}.`, {
-    errors,
+    errors: errors.slice(0, mostErrors),
   });
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { notFound, sendProblem, type FailingApi } from '../http-api/problem.ts';
+import { notFound, ProblemError, sendProblem, type FailingApi } from '../http-api/problem.ts';
 import { compressAnswers, createHttpApi } from '../http-api/server.ts';
 import type { Logger } from '../ops/log.ts';
 import type { ApiAccess } from './access/access.ts';
@@ -42,6 +42,11 @@ const headers: Readonly<Record<string, string>> = {
 
 /** A destination has at most five URLs, each with headers and a client certificate, and a filter. */
 const mostBodyBytes = 256 * 1024;
+
+/** A filter compares with 1,000 values at most, and there are as many names of events. */
+const mostValues = 5_000;
+/** The deepest part of a resource is the template of a body, which people write by hand. */
+const mostDepth = 64;
 
 const description =
   'Adds, changes and removes sources and destinations. The fields of a resource are those of its file. Errors are problem details (RFC 9457); `errors` names the fields that are wrong.';
@@ -92,6 +97,10 @@ export async function createApiServer(options: ApiServerOptions): Promise<Fastif
         const { scope } = request.routeOptions.config;
         if (scope !== undefined) requireScopes(request.caller, [scope], 'This needs');
       });
+      api.addHook('preValidation', (request, _reply, next) => {
+        requireBounds(request.body);
+        next();
+      });
       compressAnswers(api);
       api.addHook('onResponse', (_request, reply, next) => {
         options.onAnswer(reply.statusCode, reply.elapsedTime / 1_000);
@@ -106,6 +115,26 @@ export async function createApiServer(options: ApiServerOptions): Promise<Fastif
   if (unruled.length > 0) throw new Error(`no scope says who may ask ${unruled.join(', ')}`);
   server.setNotFoundHandler((request, reply) => sendProblem(reply, notFound(request, failing)));
   return server;
+}
+
+/**
+ * Bounds what a body costs that is small: a thousand brackets would be as many calls of whatever looks at it, and each
+ * unknown field is compared with all that there are.
+ * @throws ProblemError 400
+ */
+function requireBounds(body: unknown): void {
+  let level: readonly unknown[] = [body];
+  let values = 0;
+  for (let depth = 0; level.length > 0; depth += 1) {
+    values += level.length;
+    if (depth > mostDepth)
+      throw new ProblemError(400, `The body is nested deeper than ${mostDepth} levels.`);
+    if (values > mostValues)
+      throw new ProblemError(400, `The body has more than ${mostValues} values.`);
+    level = level.flatMap((each) =>
+      typeof each === 'object' && each !== null ? (Object.values(each) as unknown[]) : [],
+    );
+  }
 }
 
 /** The caller of a request that was let in. */

@@ -261,6 +261,28 @@ test('a parameter that a route does not know is refused, and nothing is done', a
   assert.match(unreadable.detail, /address of the request is not a valid one/);
 });
 
+test('a small body that would cost much is refused before anything looks at it', async (t) => {
+  const { ask, server } = await start(t);
+  const deep = `{"filter":${'['.repeat(65)}${']'.repeat(65)}}`;
+  for (const [payload, detail] of [
+    [deep, 'The body is nested deeper than 64 levels.'],
+    [
+      deep.replaceAll('[', '['.repeat(1_500)).replaceAll(']', ']'.repeat(1_500)),
+      'The body is nested deeper than 64 levels.',
+    ],
+    [JSON.stringify({ eventNames: Array(5_000).fill('a') }), 'The body has more than 5000 values.'],
+  ] as const) {
+    const headers = { authorization: 'Bearer shop-token', 'content-type': 'application/json' };
+    const url = '/v1/destinations/crm';
+    const answer = await server.inject({ method: 'PATCH', url, headers, payload });
+    assert.equal(answer.statusCode, 400);
+    assert.equal(answer.json<{ readonly detail: string }>().detail, detail);
+  }
+  const body = { filter: { any: [{ any: [{ event: { in: ['a', 'b'] } }] }] } };
+  const { status } = await ask('/v1/destinations/crm', { ...shop, method: 'PATCH', body });
+  assert.equal(status, 200);
+});
+
 test('users are deleted and suppressed by whoever is for all customers, and the audit has no ids', async (t) => {
   const { ask, operated, audit } = await start(t);
   // An id may be longer than a segment of a path usually is, and have anything in it.

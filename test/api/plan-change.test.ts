@@ -151,6 +151,18 @@ test('a replacement without a secret keeps the one that there is; a new one sign
   );
 });
 
+test('of a thousand wrong fields a hundred are told, and the sentence says how many there are', () => {
+  const unknown = Object.fromEntries(
+    Array.from({ length: 1_000 }, (_, index) => [`webhok${index}`, 1]),
+  );
+  const { parts, message } = refusal({ body: { ...body, ...unknown } });
+  assert.equal(parts.errors?.length, 100);
+  assert.match(
+    message,
+    /\/webhok0 is not a known field; did you mean webhooks\?.*, and 999 more\.$/,
+  );
+});
+
 test('whoever may not read a hidden URL cannot have it shown either, by changing or replacing the destination', () => {
   const hidden = 'https://hooks.example.com/T0/B0/xyz';
   const directory = directoryOf([

@@ -5,6 +5,7 @@ import { mostInFlight, type Resource } from '../resource.ts';
 import type { Problem } from '../problem.ts';
 import { beyondBounds, type RetryBounds } from '../schema/retry-rules.ts';
 import { isInside, postgresUrlProblem, urlProblem } from '../schema/texts.ts';
+import { findTooLarge } from './sizes.ts';
 import { problemAt, type ParsedFile, type SourceDocument } from './document.ts';
 
 /** A valid resource and where it was written. */
@@ -56,6 +57,8 @@ export function parseDesired(
     problems.push(...findWrongRows(parsed.resource, document, bounds));
     problems.push(...findTooManyInFlight(parsed.resource, document, bounds));
     problems.push(...findRetryBeyond(parsed.resource, document, bounds));
+    for (const { path, reason } of findTooLarge(parsed.resource))
+      problems.push(problemAt(document, path, reason));
     const { kind, id } = parsed.resource;
     const first = firstPlaces.get(recordKey(parsed.resource));
     if (first !== undefined) {

@@ -30,9 +30,11 @@ export function refuse(problemOf: (value: string) => string | undefined): Refine
 
 export function distinct<Item extends z.ZodType<string | number>>(item: Item): z.ZodArray<Item> {
   return z.array(item).superRefine((values, context) => {
+    const seen = new Set<unknown>();
     values.forEach((value, index) => {
-      if (values.indexOf(value) < index)
+      if (seen.has(value))
         context.addIssue({ code: 'custom', path: [index], message: 'is named twice' });
+      seen.add(value);
     });
   });
 }
@@ -78,6 +80,9 @@ export interface Issue {
   readonly reason: string;
 }
 
+/** A guess at what was meant compares the name with all that there are, and who wrote so many meant none of them. */
+const mostGuesses = 50;
+
 /**
  * Zod's issues, one for each unknown field. If a field is misspelt, the missing right name is not reported as
  * a second issue.
@@ -88,10 +93,14 @@ export function issuesOf(
   fieldsAt: (path: readonly PropertyKey[]) => readonly string[],
 ): Issue[] {
   const misspelt = new Set<string>();
+  let guesses = 0;
   const unknown = issues.flatMap((issue): Issue[] => {
     if (issue.code !== 'unrecognized_keys') return [];
     const allowed = fieldsAt(issue.path);
     return issue.keys.map((key) => {
+      guesses += 1;
+      if (guesses > mostGuesses)
+        return { path: [...issue.path, key], reason: 'is not a known field' };
       const meant = nearest(key, allowed);
       if (meant !== undefined) misspelt.add(formatPath([...issue.path, meant]));
       const reason = `is not a known field${hintAmong(key, allowed, 'allowed')}`;

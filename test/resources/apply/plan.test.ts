@@ -435,8 +435,8 @@ test('the audit has the former and the new value of each field, without secrets'
 });
 
 test('what the audit has of a change is bounded', () => {
-  const headers = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`X-${i}`, 'v']));
-  const webhooks = [{ url: 'https://crm.example.com', headers }];
+  const headers = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`X-${i}`, 'v']));
+  const webhooks = [1, 2].map((i) => ({ url: `https://crm${i}.example.com`, headers }));
   const many = Array.from({ length: 40 }, (_, i) =>
     exampleDestination({ id: `d${i}`, name: 'x'.repeat(200), webhooks }),
   );
