@@ -21,12 +21,17 @@ function forbid(name: string, from: string, to: string, toNot?: string): IForbid
 }
 
 const rules: IForbiddenRuleType[] = [
-  forbid('event is pure', '^src/event/', '^(src/|node:)', '^src/(event/|errors|duration)'),
+  forbid(
+    'event is pure',
+    '^src/event/',
+    '^(src/|node:)',
+    '^src/(event/|errors|duration|recurring-texts)',
+  ),
   forbid(
     'kafka and ops know nothing of events',
     '^src/(kafka|ops)/',
     '^src/',
-    '^src/(kafka|ops)/|^src/(errors|duration|topology|printable)',
+    '^src/(kafka|ops)/|^src/(errors|duration|topology|printable|recurring-texts)',
   ),
   forbid(
     'what HTTP APIs share knows no stage',

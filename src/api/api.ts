@@ -67,7 +67,7 @@ export interface Api extends Role {
 }
 
 /**
- * What changes comes at once. At rest, each question to the brokers costs CPU time, and two of them fit in the time for
+ * A change comes at once. At rest, each question to the brokers costs CPU time, and two of them fit in the time for
  * which a follower is fresh.
  */
 const maxWaitMs = 800;

@@ -1,4 +1,4 @@
-import { RecurringTexts } from '../ops/recurring-texts.ts';
+import { RecurringTexts } from '../recurring-texts.ts';
 
 /** The fields of an event's header by their short keys, as `encodeEnvelope` writes them for an event that was not tried. */
 interface FreshHeader {

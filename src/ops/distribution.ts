@@ -2,7 +2,7 @@ import { Histogram, type MetricObjectWithValues, type MetricValueWithName } from
 import type { MetricsRegistry } from './metrics.ts';
 
 /**
- * How values are spread: a count for each bucket. For each value, prom-client's own histogram checks its labels and
+ * The spread of values: a count for each bucket. For each value, prom-client's own histogram checks its labels and
  * looks a bucket up by its name, which costs the hot path several times as much.
  */
 export class Distribution {

@@ -66,7 +66,7 @@ export class LaneBatches {
     this.#missing.bytes -= job.body.length + commaBytes;
   }
 
-  /** What has come waits for others, and nothing may go out before more of them have come, or its time has. */
+  /** Nothing may go out before more events have come, or the time of those that wait for others has. */
   get isFilling(): boolean {
     const { waiting } = this.#deps.lane;
     if (waiting.hasUrgent || waiting.shortOfTime > 0) return false;
@@ -167,7 +167,7 @@ export class LaneBatches {
     this.#timer?.cancel();
   }
 
-  /** What waits takes room from others. */
+  /** Lets what waits go out soon, because it takes room from others. */
   #hurry(): void {
     this.#isCrowded = true;
     const soonMs = this.#deps.context.clock.steadyNow() + crowdedWaitMs;
@@ -322,7 +322,7 @@ const mostForOthers = 0.25;
 /** Events that were read at once still go together. */
 const crowdedWaitMs = 50;
 
-/** What waits for others keeps these, and events of other destinations, from being read. */
+/** Events that wait for others keep these, and events of other destinations, from being read. */
 function isCrowding(claim: Claim): boolean {
   return claim.fullness() >= crowded && claim.partOf(claim.waitingForOthers) >= mostForOthers;
 }

@@ -1,4 +1,4 @@
-import { RecurringTexts } from '../../ops/recurring-texts.ts';
+import { RecurringTexts } from '../../recurring-texts.ts';
 import type { BatchHeader } from './batch-header.ts';
 
 /** Undefined: the header has no value. */
