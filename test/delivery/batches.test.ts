@@ -125,6 +125,25 @@ describe('a batch', () => {
     assert.equal(world.delivered.length, 60 * 40 + 1);
   });
 
+  test('of users whose earlier events were in flight leaves room for others, too', async () => {
+    const rules = { events: 1_000, wait: '10s', bytes: '1MB' } as const;
+    const world = worldWith({ batch: rules });
+    world.addDestination('erp', { batch: rules });
+    world.addDestination('chat');
+    const publishBoth = (events: number): void => {
+      for (let n = 0; n < events; n += 1) for (const id of ['crm', 'erp']) world.publish(id, 'u');
+    };
+    publishBoth(300);
+    await world.clock.pass(60);
+    assert.equal(world.requests.length, 2);
+    publishBoth(600);
+    const message = world.publish('chat', 'u');
+    await world.clock.pass(1_000);
+    assert.ok(world.delivered.includes(message));
+    await world.clock.pass(11_000);
+    assert.equal(world.delivered.length, 1_801);
+  });
+
   test('takes one slot', async () => {
     const world = worldWith({ maxInFlight: 1, batch: { ...batch, events: 10 } });
     publish(world, 40);

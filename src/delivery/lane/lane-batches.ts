@@ -79,13 +79,17 @@ export class LaneBatches {
     const { waiting } = lane;
     if (waiting.areRunsReady || waiting.hasUrgent || waiting.shortOfTime > 0) return true;
     if (waiting.queued === 0) return false;
-    this.#sinceMs ??= context.clock.steadyNow();
+    if (this.#sinceMs === undefined) {
+      this.#sinceMs = context.clock.steadyNow();
+      // They have waited for an earlier event of their user, perhaps many of them.
+      if (waiting.someStartable(({ claim }) => isCrowding(claim))) this.#hurry();
+    }
     return this.#waitMs === 0 || this.#isFull;
   }
 
   /** Calls `pump` when what waits now has waited for long enough. */
   await(): void {
-    if (this.#deps.lane.waiting.queued === 0) this.#sinceMs = undefined;
+    if (this.#deps.lane.waiting.queued === 0) this.#nothingWaits();
     if (this.#timer !== undefined || this.#sinceMs === undefined) return;
     const waitMs = this.#waitMs;
     // What is due waits for something else.
@@ -167,6 +171,11 @@ export class LaneBatches {
     this.#timer?.cancel();
   }
 
+  #nothingWaits(): void {
+    this.#sinceMs = undefined;
+    this.#isCrowded = false;
+  }
+
   /** Lets what waits go out soon, because it takes room from others. */
   #hurry(): void {
     this.#isCrowded = true;
@@ -227,10 +236,7 @@ export class LaneBatches {
       first = isEnd ? undefined : waiting.next(turn);
     }
     this.#lookAgain();
-    if (waiting.queued === 0) {
-      this.#sinceMs = undefined;
-      this.#isCrowded = false;
-    }
+    if (waiting.queued === 0) this.#nothingWaits();
     if (filling.jobs.length === 0) return undefined;
     const run = new BatchRun(filling.jobs);
     return { run, jobs: run.next() };
