@@ -67,10 +67,12 @@ export interface Api extends Role {
 }
 
 /**
- * A change comes at once. At rest, each question to the brokers costs CPU time, and two of them fit in the time for
- * which a follower is fresh.
+ * A change comes at once. At rest, each question to the brokers costs CPU time. Two of them fit in the time for which
+ * the configuration is fresh.
  */
-const maxWaitMs = 800;
+const configWaitMs = 800;
+/** Nobody asks whether these topics are fresh. */
+const seldom = { maxWaitMs: 2_000, freshMs: 10_000 } as const;
 
 /**
  * Answers requests about sources and destinations, and writes what was changed.
@@ -82,8 +84,8 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
   const log = deps.log.child({ role: 'api' });
   const metrics = new ApiMetrics(deps.metrics);
   const access = createAccess(deps.access, { log, clock, links: () => links.current });
-  const links = followCustomersLinks(kafka, { topic: topology.topics.links, log, maxWaitMs });
-  const config = await followStoredResources({ kafka, topology, log, maxWaitMs });
+  const links = followCustomersLinks(kafka, { topic: topology.topics.links, log, ...seldom });
+  const config = await followStoredResources({ kafka, topology, log, maxWaitMs: configWaitMs });
   refuseWrongKey(config.resources, secretKeys);
   const withConfig: WithConfig = async (use) => {
     await config.fresh();

@@ -67,6 +67,7 @@ export async function followRuns(
     log,
     // Nobody asks whether it is fresh.
     maxWaitMs: 2_000,
+    freshMs: 10_000,
     from: () => from,
     onRecord: ({ value }) => {
       const entry = decodeAuditEntry(value);
