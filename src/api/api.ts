@@ -71,7 +71,7 @@ export interface Api extends Role {
  * the configuration is fresh.
  */
 const configWaitMs = 800;
-/** Nobody asks whether these topics are fresh. */
+/** For topics of which nobody asks whether they are fresh. */
 const seldom = { maxWaitMs: 2_000, freshMs: 10_000 } as const;
 
 /**
@@ -117,7 +117,11 @@ export async function startApi(deps: ApiDeps): Promise<Api> {
     },
   });
   const told = new ToldRuns();
-  const followedRuns = await followRuns(kafka, { topic: topology.topics.audit, log }, told);
+  const followedRuns = await followRuns(
+    kafka,
+    { topic: topology.topics.audit, log, ...seldom },
+    told,
+  );
   await links.loaded;
   const runs = new Runs(clock);
   const states = new AskedStates({ kafka, topology, clock, log });

@@ -1,8 +1,7 @@
 import { decodeAuditEntry, destinationsIn, type AuditEntry } from '../event/audit-entry.ts';
 import type { KafkaClient } from '../kafka/client.ts';
-import { startFollower, type Follower } from '../kafka/follow/follower.ts';
+import { startFollower, type Follower, type FollowerOptions } from '../kafka/follow/follower.ts';
 import { writtenRanges } from '../kafka/read-range.ts';
-import type { Logger } from '../ops/log.ts';
 import type { RunProgress } from '../operations/runs.ts';
 
 /** A run, as far as the audit tells of it. */
@@ -57,17 +56,13 @@ export class ToldRuns {
 /** Follows the audit from some time before now on. */
 export async function followRuns(
   kafka: KafkaClient,
-  { topic, log }: { readonly topic: string; readonly log: Logger },
+  options: Pick<FollowerOptions, 'topic' | 'log' | 'maxWaitMs' | 'freshMs'>,
   runs: ToldRuns,
 ): Promise<Pick<Follower, 'stop'>> {
-  const [range] = await writtenRanges(kafka, topic);
+  const [range] = await writtenRanges(kafka, options.topic);
   const from = range && Math.max(range.start, range.end - mostRead);
   const follower = startFollower(kafka, {
-    topic,
-    log,
-    // Nobody asks whether it is fresh.
-    maxWaitMs: 2_000,
-    freshMs: 10_000,
+    ...options,
     from: () => from,
     onRecord: ({ value }) => {
       const entry = decodeAuditEntry(value);

@@ -19,10 +19,10 @@ export interface Claim {
   lost: boolean;
   /** The part of the partition's window that is taken. At 1, nothing more of the partition is read. */
   fullness(): number;
-  /** The part of the window that so many of its records take, as far as they are as large as the others. */
-  partOf(records: number): number;
-  /** The number of its events that wait in lanes for others to go with. */
-  waitingForOthers: number;
+  /** About the part of the window that so many of its events take: as if they were as large as the others. */
+  partOf(events: number): number;
+  /** The number of its events that wait in lanes with batches, for whatever. */
+  waitingInBatchLanes: number;
   /** The number of records of the partition that may still leave their room in its window to others. */
   asideRoom(): number;
   readonly unpackedBytes: UnpackedBytes;
@@ -52,11 +52,12 @@ export function newClaim(
     revoked: false,
     lost: false,
     fullness: () => window.fullness,
-    partOf: (records) => {
-      const inWindow = window.inFlight - window.aside;
-      return inWindow > 0 ? (window.fullness * records) / inWindow : 0;
+    partOf: (events) => {
+      // A record may hold many events, and some of them may have left the window to others.
+      const inWindow = Math.max(events, window.inFlight - window.aside);
+      return inWindow > 0 ? (window.fullness * events) / inWindow : 0;
     },
-    waitingForOthers: 0,
+    waitingInBatchLanes: 0,
     asideRoom,
     unpackedBytes,
   };

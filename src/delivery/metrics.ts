@@ -2,7 +2,7 @@ import { Counter } from 'prom-client';
 import { formatDuration } from '../duration.ts';
 import { isTrouble } from '../event/destination-status.ts';
 import { dueTimeJitter } from '../event/tier-delay.ts';
-import { Distribution, exposeDistributions } from '../ops/distribution.ts';
+import { Distribution, exposeDistribution, exposeDistributions } from '../ops/distribution.ts';
 import {
   ageBucketsSeconds,
   exposeCount,
@@ -229,19 +229,17 @@ export class DeliveryMetrics {
         help:
           "From the call's append to its delivery. detour: it had failed, was put off, was sent again, or was " +
           'late because of its destination. sync: an audience sync wrote it. straight: all others.',
-        bounds: ageBucketsSeconds,
         label: 'path',
       },
-      () => Object.entries(this.ageSeconds),
+      this.ageSeconds,
     );
-    exposeDistributions(
+    exposeDistribution(
       registry,
       {
         name: 'postrider_request_seconds',
         help: 'Time from the start of a request to an endpoint until its outcome.',
-        bounds: requestBucketsSeconds,
       },
-      () => [['', this.requestSeconds]],
+      this.requestSeconds,
     );
   }
 }

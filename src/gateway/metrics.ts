@@ -1,5 +1,5 @@
 import { rejectReasons, type RejectReason } from '../event/rejection.ts';
-import { Distribution, exposeDistributions } from '../ops/distribution.ts';
+import { Distribution, exposeDistribution } from '../ops/distribution.ts';
 import { exposeCount, exposeGauge, exposeTally, type MetricsRegistry } from '../ops/metrics.ts';
 import { oddFieldReasons, type Oddity } from './odd-fields.ts';
 import { refusalCodes, type RefusalCode } from './refusal.ts';
@@ -63,14 +63,13 @@ export class GatewayMetrics {
       'Calls that Kafka did not acknowledge in time. Kafka may have stored them nevertheless.',
       () => this.givenUp,
     );
-    exposeDistributions(
+    exposeDistribution(
       registry,
       {
         name: 'postrider_gateway_request_seconds',
         help: 'Time from the headers of an accepted request to its answer.',
-        bounds: requestBucketsSeconds,
       },
-      () => [['', this.requestSeconds]],
+      this.requestSeconds,
     );
   }
 }

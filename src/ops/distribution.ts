@@ -38,28 +38,37 @@ export class Distribution {
   }
 }
 
-interface HistogramOfOthers<Label extends string> {
+interface Description {
   readonly name: string;
   readonly help: string;
-  readonly bounds: readonly number[];
-  readonly label?: Label;
+}
+
+/** A histogram whose values are read when it is scraped. */
+export function exposeDistribution(
+  registry: MetricsRegistry,
+  { name, help }: Description,
+  distribution: Distribution,
+): void {
+  const buckets = [...distribution.bounds];
+  new ReadHistogram({ name, help, buckets, registers: [registry] }, () =>
+    seriesOf(name, {}, distribution),
+  );
 }
 
 /**
- * A histogram whose values are read when it is scraped.
- * @param read a distribution for each value of the label, and a single one, of any value, where there is no label
+ * The same with a label.
+ * @param distributions by the value of the label, all with the same bounds
  */
-export function exposeDistributions<Label extends string>(
+export function exposeDistributions(
   registry: MetricsRegistry,
-  { name, help, bounds, label }: HistogramOfOthers<Label>,
-  read: () => Iterable<readonly [string, Distribution]>,
+  { name, help, label }: Description & { readonly label: string },
+  distributions: Readonly<Record<string, Distribution>>,
 ): void {
-  const labelNames = label === undefined ? [] : [label];
-  const configuration = { name, help, labelNames, buckets: [...bounds], registers: [registry] };
-  new ReadHistogram(configuration, () =>
-    [...read()].flatMap(([value, distribution]) =>
-      seriesOf(name, label === undefined ? {} : { [label]: value }, distribution),
-    ),
+  const all = Object.entries(distributions);
+  const buckets = [...(all[0]?.[1].bounds ?? [])];
+  const labelNames = [label];
+  new ReadHistogram({ name, help, labelNames, buckets, registers: [registry] }, () =>
+    all.flatMap(([value, distribution]) => seriesOf(name, { [label]: value }, distribution)),
   );
 }
 

@@ -1,6 +1,6 @@
 import { Counter } from 'prom-client';
 import { rejectReasons, type RejectReason } from '../event/rejection.ts';
-import { Distribution, exposeDistributions } from '../ops/distribution.ts';
+import { Distribution, exposeDistribution } from '../ops/distribution.ts';
 import {
   ageBucketsSeconds,
   exposeCount,
@@ -100,14 +100,13 @@ export class RouterMetrics {
       'postrider_router_rebalances_total',
       'Times that this process joined the consumer group.',
     );
-    exposeDistributions(
+    exposeDistribution(
       registry,
       {
         name: 'postrider_router_age_seconds',
         help: "Time from a call's append until all events that it became are written.",
-        bounds: ageBucketsSeconds,
       },
-      () => [['', this.ageSeconds]],
+      this.ageSeconds,
     );
   }
 }

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Histogram, Registry } from 'prom-client';
-import { Distribution, exposeDistributions } from '../../src/ops/distribution.ts';
+import {
+  Distribution,
+  exposeDistribution,
+  exposeDistributions,
+} from '../../src/ops/distribution.ts';
 
 const [name, help] = ['age_seconds', 'An age.'];
 const bounds = [0.005, 1, 2.5];
@@ -18,7 +22,7 @@ test('Prometheus reads the same of a distribution as of a histogram of prom-clie
   });
   const ours = new Registry();
   const read = { straight: new Distribution(bounds), detour: new Distribution(bounds) };
-  exposeDistributions(ours, { name, help, bounds, label: 'path' }, () => Object.entries(read));
+  exposeDistributions(ours, { name, help, label: 'path' }, read);
   for (const path of ['straight', 'detour'] as const) histogram.zero({ path });
   for (const value of values) {
     histogram.observe({ path: 'straight' }, value);
@@ -32,7 +36,7 @@ test('without a label, it is the same', async () => {
   const histogram = new Histogram({ name, help, buckets: bounds, registers: [theirs] });
   const ours = new Registry();
   const distribution = new Distribution(bounds);
-  exposeDistributions(ours, { name, help, bounds }, () => [['', distribution]]);
+  exposeDistribution(ours, { name, help }, distribution);
   for (const value of values) {
     histogram.observe(value);
     distribution.add(value);

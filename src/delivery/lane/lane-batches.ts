@@ -55,7 +55,7 @@ export class LaneBatches {
   constructor(limits: BatchLimits, deps: LaneBatchesDeps) {
     this.#limits = limits;
     this.#deps = deps;
-    deps.lane.waiting.areForOthers = true;
+    deps.lane.waiting.areForBatches = true;
   }
 
   /** A job has come to the lane. */
@@ -79,11 +79,7 @@ export class LaneBatches {
     const { waiting } = lane;
     if (waiting.areRunsReady || waiting.hasUrgent || waiting.shortOfTime > 0) return true;
     if (waiting.queued === 0) return false;
-    if (this.#sinceMs === undefined) {
-      this.#sinceMs = context.clock.steadyNow();
-      // They have waited for an earlier event of their user, perhaps many of them.
-      if (waiting.someStartable(({ claim }) => isCrowding(claim))) this.#hurry();
-    }
+    this.#sinceMs ??= context.clock.steadyNow();
     return this.#waitMs === 0 || this.#isFull;
   }
 
@@ -98,6 +94,13 @@ export class LaneBatches {
       this.#timer = undefined;
       this.#deps.lane.pump();
     });
+  }
+
+  /** Must be called about once a second: what has waited for an earlier event of its user was not looked at since. */
+  tick(): void {
+    const { waiting } = this.#deps.lane;
+    if (this.#isCrowded || this.#sinceMs === undefined) return;
+    if (waiting.visitStartable(({ claim }) => isCrowding(claim))) this.#hurry();
   }
 
   /** Sends the next batch, for which a slot is taken already, or gives the slot back. */
@@ -162,7 +165,7 @@ export class LaneBatches {
   /** The destination has no batches any more: what waits goes out alone. */
   retire(): void {
     this.#isRetired = true;
-    this.#deps.lane.waiting.areForOthers = false;
+    this.#deps.lane.waiting.areForBatches = false;
     this.close();
     this.#deps.lane.waiting.dissolve();
   }
@@ -201,7 +204,7 @@ export class LaneBatches {
     if (missing.events > 0 && missing.bytes > 0) return false;
     missing.events = Math.min(this.#limits.events, this.#deps.lane.rate.mostTogether);
     missing.bytes = this.#limits.bytes - bracketsBytes;
-    return this.#deps.lane.waiting.someStartable(({ body }) => {
+    return this.#deps.lane.waiting.visitStartable(({ body }) => {
       missing.events -= 1;
       missing.bytes -= body.length + commaBytes;
       return missing.events <= 0 || missing.bytes <= 0;
@@ -330,7 +333,7 @@ const crowdedWaitMs = 50;
 
 /** Events that wait for others keep these, and events of other destinations, from being read. */
 function isCrowding(claim: Claim): boolean {
-  return claim.fullness() >= crowded && claim.partOf(claim.waitingForOthers) >= mostForOthers;
+  return claim.fullness() >= crowded && claim.partOf(claim.waitingInBatchLanes) >= mostForOthers;
 }
 
 /** The outcome of an event by which the endpoint asked for patience. */

@@ -279,6 +279,7 @@ export class Lane implements SlotTaker {
     this.#judgeSpeed();
     this.#admission.tick(usual);
     if (this.waiting.areSomeStanding) lookAtLines(this.waiting, this.#context);
+    this.#batches?.tick();
     this.pump();
     this.endpoints.tick(nowMs);
     if (this.#wasUsed || this.hold.isOn || !this.rate.isForgettable) this.#lastUsedMs = nowMs;

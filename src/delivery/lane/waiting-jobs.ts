@@ -22,7 +22,7 @@ export class WaitingJobs {
   #queued = 0;
   #aheadSize = 0;
   #shortOfTimeSize = 0;
-  #areForOthers = false;
+  #areForBatches = false;
 
   /** All waiting jobs, including those that wait for another job of their user. */
   get size(): number {
@@ -57,11 +57,11 @@ export class WaitingJobs {
     return earliest;
   }
 
-  /** Tells whether its jobs wait for others to go with, so that their claims count them. */
-  set areForOthers(are: boolean) {
-    if (are === this.#areForOthers) return;
-    this.#areForOthers = are;
-    for (const { claim } of this.all()) claim.waitingForOthers += are ? 1 : -1;
+  /** Tells whether its lane has batches, so that the claims of its jobs count them. */
+  set areForBatches(are: boolean) {
+    if (are === this.#areForBatches) return;
+    this.#areForBatches = are;
+    for (const { claim } of this.all()) claim.waitingInBatchLanes += are ? 1 : -1;
   }
 
   /** Some job could start with a slot. */
@@ -114,12 +114,16 @@ export class WaitingJobs {
     if (job !== undefined) this.#count(job, -1);
   }
 
-  /** Some job of those that could start together, each after those that go before it, is this one. */
-  someStartable(isIt: (job: Job) => boolean): boolean {
+  /**
+   * Visits the jobs that could start together, each after those that go before it.
+   * @param isLast true: none is visited after this one
+   * @returns whether one was the last
+   */
+  visitStartable(isLast: (job: Job) => boolean): boolean {
     for (const queue of this.#queues)
       for (let { first } = queue; first !== undefined; first = first.next) {
-        if (isIt(first)) return true;
-        if (first.line === undefined && first.followers?.some(isIt) === true) return true;
+        if (isLast(first)) return true;
+        if (first.line === undefined && first.followers?.some(isLast) === true) return true;
       }
     return false;
   }
@@ -230,7 +234,7 @@ export class WaitingJobs {
     this.#standing.clear();
     for (const follower of this.#users.takeFollowers()) jobs.push(follower);
     this.#size -= jobs.length;
-    if (this.#areForOthers) for (const { claim } of jobs) claim.waitingForOthers -= 1;
+    if (this.#areForBatches) for (const { claim } of jobs) claim.waitingInBatchLanes -= 1;
     this.#queued = 0;
     this.#aheadSize = 0;
     this.#shortOfTimeSize = 0;
@@ -243,7 +247,7 @@ export class WaitingJobs {
 
   #count(job: Job, by: 1 | -1): void {
     this.#size += by;
-    if (this.#areForOthers) job.claim.waitingForOthers += by;
+    if (this.#areForBatches) job.claim.waitingInBatchLanes += by;
     if (isAhead(job)) this.#aheadSize += by;
     if (isPressed(job)) this.#shortOfTimeSize += by;
   }
