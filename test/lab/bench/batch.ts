@@ -30,7 +30,12 @@ const role = 'delivery-role.ts';
 /** Events in requests of 100: against single requests, over new TLS connections, at rest, and with poisonous ones. */
 export async function benchBatch(options: BatchBenchOptions): Promise<BenchResult[]> {
   const speed = await benchSpeed(options);
-  return [...speed, await benchLatency(options), await benchPoison(options)];
+  return [
+    ...speed,
+    await benchMany(options),
+    await benchLatency(options),
+    await benchPoison(options),
+  ];
 }
 
 interface Round {
@@ -111,6 +116,40 @@ function speedResults(rounds: readonly Round[]): BenchResult[] {
       absolutes: {},
     },
   ];
+}
+
+/** Hundreds of destinations whose batches would take long to fill, when more comes than may wait for that. */
+async function benchMany(options: BatchBenchOptions): Promise<BenchResult> {
+  const { log = () => undefined } = options;
+  const prefix = `${options.prefix}many-`;
+  const events = variable('BATCH_EVENTS') / 2;
+  const destinations = 400;
+  const load = { ...options, prefix, events, warmUp: events / 4, destinations };
+  const perSecond = ({ deliveries, wallMs }: Measurement): number => (deliveries / wallMs) * 1_000;
+  const rounds = await withDeliveryLoad(load, async (run) => {
+    const measured: { readonly single: number; readonly batched: number }[] = [];
+    for (let round = 0; round < variable('BATCH_ROUNDS'); round += 1) {
+      const single = perSecond(await run(role, `${prefix}single-${round}`));
+      const batched = perSecond(await run(role, `${prefix}batched-${round}`, [], { batch }));
+      measured.push({ single, batched });
+      log(
+        `${destinations} destinations: single ${single.toFixed(0)}/s; batched ${batched.toFixed(0)}/s`,
+      );
+    }
+    return measured;
+  });
+  const ratios = rounds.map(({ single, batched }) => batched / single);
+  return {
+    name: `Batches of ${destinations} destinations, which fill slowly: events a second, against single requests`,
+    required: 'at least 1',
+    ...summarize(ratios),
+    passed: medianOf(ratios) >= 1,
+    absolutes: {
+      'events a second': Math.round(medianOf(rounds.map(({ batched }) => batched))).toLocaleString(
+        'en-US',
+      ),
+    },
+  };
 }
 
 /** The 99th percentile of the time from Kafka's producer to the endpoint, at 100 events/s to one destination. */

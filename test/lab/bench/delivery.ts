@@ -49,19 +49,23 @@ type RunScript = (
   changes?: Partial<DeliveryLoad>,
 ) => Promise<Measurement>;
 
-/** With a receiver, and the events in the delivery topic, which every run's group reads from its beginning. */
+/**
+ * With a receiver, and the events in the delivery topic, which every run's group reads from its beginning.
+ * By default for ten destinations.
+ */
 export async function withDeliveryLoad<T>(
-  options: Pick<DeliveryLoad, 'brokers' | 'prefix' | 'events' | 'warmUp'>,
+  options: Pick<DeliveryLoad, 'brokers' | 'prefix' | 'events' | 'warmUp'> &
+    Partial<Pick<DeliveryLoad, 'destinations'>>,
   use: (run: RunScript) => Promise<T>,
 ): Promise<T> {
-  const { brokers, prefix, events, warmUp } = options;
+  const { brokers, prefix, events, warmUp, destinations = 10 } = options;
   const receiver = fork(new URL('raw-receiver.ts', import.meta.url), {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   try {
     const receiverPort = Number(await firstLine(receiver));
     const common = { brokers, prefix, events, warmUp, receiverPort };
-    const load = { ...common, destinations: 10, inFlight: 256 };
+    const load = { ...common, destinations, inFlight: 256 };
     await writeEvents(load);
     return await use((script, group, execArgv, changes) =>
       runMeasured(
