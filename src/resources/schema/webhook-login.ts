@@ -27,6 +27,8 @@ const tokenUrl = z.string().superRefine(refuse(urlProblem));
 /** All that RFC 6749 (appendix A) lets a client id and secret consist of; some servers take more than ASCII. */
 const credentialRule = 'must be 1 to 4096 characters without control characters';
 const isCredential = (text: string): boolean => /^\P{Cc}{1,4096}$/u.test(text);
+/** A stored secret is longer, because it is sealed; `findTooLarge` bounds the one of a file. */
+const isSecretCredential = (text: string): boolean => /^\P{Cc}+$/u.test(text);
 
 const oauth2: z.ZodObject<{
   tokenUrl: z.ZodString;
@@ -38,7 +40,7 @@ const oauth2: z.ZodObject<{
 }> = z.strictObject({
   tokenUrl,
   clientId: z.string().refine(isCredential, credentialRule),
-  clientSecret: secret.refine(isCredential, credentialRule),
+  clientSecret: secret.refine(isSecretCredential, credentialRule),
   scope: z.exactOptional(
     z.string().regex(/^[!#-[\]-~]+(?: [!#-[\]-~]+)*$/, 'must be scopes separated by single spaces'),
   ),

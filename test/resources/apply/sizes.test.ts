@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import { findTooLarge } from '../../../src/resources/apply/sizes.ts';
 import { formatPath } from '../../../src/resources/problem.ts';
 import type { Destination } from '../../../src/resources/resource.ts';
-import { exampleDestination } from '../examples.ts';
+import { encodeResource, recordKey } from '../../../src/resources/config/stored.ts';
+import { decodeStored } from '../../../src/resources/config/stored-resources.ts';
+import { exampleDestination, exampleKeys } from '../examples.ts';
 
 function places(changes: Partial<Destination>): readonly string[] {
   return findTooLarge(exampleDestination(changes)).map(({ path }) => formatPath(path));
@@ -45,4 +47,54 @@ test('what every worker holds and each request carries has bounds, and what is w
       'eventNames',
     ],
   );
+});
+
+test('what a webhook logs in with has bounds, and is still read when it is stored with longer, sealed secrets', () => {
+  const loginOf = (more: number): Partial<Destination> => ({
+    webhooks: [
+      {
+        url,
+        headers: {},
+        oauth2: {
+          tokenUrl: url.padEnd(8_192 + more, 'x'),
+          clientId: 'id',
+          clientSecret: 'é'.repeat(4_096 + more),
+          scope: 'x'.repeat(4_096 + more),
+          auth: 'basic',
+        },
+        clientCertificate: { certificate: 'pem', privateKey: 'x'.repeat(65_536 + more) },
+      },
+    ],
+  });
+  assert.deepEqual(places(loginOf(0)), []);
+  assert.deepEqual(places(loginOf(1)), [
+    'webhooks[0].oauth2.tokenUrl',
+    'webhooks[0].oauth2.clientSecret',
+    'webhooks[0].oauth2.scope',
+    'webhooks[0].clientCertificate.privateKey',
+  ]);
+  const largest = exampleDestination(loginOf(0));
+  const stored = decodeStored(recordKey(largest), encodeResource(largest, exampleKeys));
+  assert.equal(stored?.sealed?.sealed.id, largest.id);
+});
+
+test('the values of a filter and of a body, and their texts, have bounds together', () => {
+  const ids = Array.from({ length: 1_000 }, (_, index) => `id ${index}`);
+  const listsOf = (count: number): Partial<Destination> => ({
+    filter: Object.fromEntries(
+      Array.from({ length: count }, (_, index) => [`properties.a${index}`, { in: ids }]),
+    ),
+  });
+  assert.deepEqual(places(listsOf(2)), []);
+  assert.deepEqual(places(listsOf(3)), ['filter']);
+  const textOf = (count: number): Partial<Destination> => ({
+    filter: { userId: 'x'.repeat(count) },
+  });
+  assert.deepEqual(places(textOf(131_000)), []);
+  assert.deepEqual(places(textOf(131_072)), ['filter']);
+  const paths = ids.slice(0, 70).map((id) => `properties.${id}${'x'.repeat(950)}`);
+  const rename = Object.fromEntries(paths.map((path) => [path, `${path}y`]));
+  assert.deepEqual(places({ body: { rename } }), ['body']);
+  assert.deepEqual(places({ body: { template: [Array<number>(990).fill(1)] } }), []);
+  assert.deepEqual(places({ body: { template: [Array<number>(1_000).fill(1)] } }), ['body']);
 });
