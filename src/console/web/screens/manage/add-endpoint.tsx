@@ -12,16 +12,13 @@ import {
   fieldsOf,
   newId,
   noEntries,
+  noNotes,
+  notesAfter,
   urlFaults,
   type Entries,
-} from './entries.ts';
-import {
-  EventFields,
-  noNotes,
-  OtherProblems,
-  PlaceFields,
   type EntryNotes,
-} from './endpoint-form.tsx';
+} from './entries.ts';
+import { EventFields, OtherProblems, PlaceFields } from './endpoint-form.tsx';
 import { focusFirstProblem } from './fields.tsx';
 import { LiveTest } from './live-test.tsx';
 import { create } from './managed.ts';
@@ -46,6 +43,11 @@ export function AddEndpointPage(): JSX.Element {
   const form = useRef<HTMLFormElement>(null);
   const { csrf } = useSession();
   const words = t.add;
+
+  const enter = (entered: Entries): void => {
+    setNotes(notesAfter(notes, entries, entered));
+    setEntries(entered);
+  };
 
   const toEvents = (): void => {
     const faults = urlFaults(entries);
@@ -102,11 +104,11 @@ export function AddEndpointPage(): JSX.Element {
         >
           {step === 'url' ? (
             <StepPart step="url">
-              <PlaceFields entries={entries} notes={notes} onChange={setEntries} />
+              <PlaceFields entries={entries} notes={notes} onChange={enter} />
             </StepPart>
           ) : (
             <StepPart step="events">
-              <EventFields entries={entries} notes={notes} onChange={setEntries} />
+              <EventFields entries={entries} notes={notes} onChange={enter} />
             </StepPart>
           )}
           <OtherProblems refused={notes.refused} />

@@ -10,18 +10,15 @@ import {
   entriesOf,
   eventFaults,
   merged,
+  noNotes,
+  notesAfter,
   patchOf,
   urlFaults,
   type Entries,
+  type EntryNotes,
   type Managed,
 } from './entries.ts';
-import {
-  EventFields,
-  noNotes,
-  OtherProblems,
-  PlaceFields,
-  type EntryNotes,
-} from './endpoint-form.tsx';
+import { EventFields, OtherProblems, PlaceFields } from './endpoint-form.tsx';
 import { focusFirstProblem } from './fields.tsx';
 import { change, readManaged } from './managed.ts';
 
@@ -55,6 +52,12 @@ export function ChangeDialog({
       },
     );
   }, [id]);
+
+  const enter = (entered: Entries): void => {
+    if (form === undefined) return;
+    setNotes(notesAfter(notes, form.entries, entered));
+    setForm({ ...form, entries: entered });
+  };
 
   const save = async ({ read, entries }: Form): Promise<void> => {
     const faults = [...urlFaults(entries), ...eventFaults(entries)];
@@ -115,20 +118,8 @@ export function ChangeDialog({
             void save(form);
           }}
         >
-          <PlaceFields
-            entries={form.entries}
-            notes={notes}
-            onChange={(entries) => {
-              setForm({ ...form, entries });
-            }}
-          />
-          <EventFields
-            entries={form.entries}
-            notes={notes}
-            onChange={(entries) => {
-              setForm({ ...form, entries });
-            }}
-          />
+          <PlaceFields entries={form.entries} notes={notes} onChange={enter} />
+          <EventFields entries={form.entries} notes={notes} onChange={enter} />
           <OtherProblems refused={notes.refused} />
         </form>
       )}

@@ -1,24 +1,11 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { callTypes } from '../../../../event/call.ts';
 import { printable } from '../../../../printable.ts';
-import type { FieldProblem } from '../../api.ts';
 import { filled, t } from '../../texts/texts.ts';
-import { entryAt, type Entries, type EntryField, type Fault } from './entries.ts';
+import { entryAt, type Entries, type EntryField, type EntryNotes, type Fault } from './entries.ts';
 import { EventChoice } from './event-choice.tsx';
 import { TextField } from './fields.tsx';
 import { UrlFields } from './url-fields.tsx';
-
-/** The notes beside the entries. */
-export interface EntryNotes {
-  /** The problems that these pages see by themselves. */
-  readonly faults: readonly Fault[];
-  /** The API's own problems. */
-  readonly refused: readonly FieldProblem[];
-  /** The entries that somebody else has changed meanwhile, as they are now. */
-  readonly theirs: Partial<Entries>;
-}
-
-export const noNotes: EntryNotes = { faults: [], refused: [], theirs: {} };
 
 interface Given {
   readonly entries: Entries;

@@ -113,18 +113,33 @@ export function merged(base: Entries, mine: Entries, theirs: Entries): Entries {
   };
 }
 
-/** Own URLs, each with the webhook that it belongs to now: somebody else may have changed the URL of that one. */
+/**
+ * Own URLs, each with the webhook that it belongs to now: somebody else may have changed the URL of that one, or removed
+ * it. A URL that was not changed here is theirs, so a removed one does not come back.
+ */
 function followed(
   base: readonly UrlEntry[],
   mine: readonly UrlEntry[],
   theirs: readonly UrlEntry[],
 ): readonly UrlEntry[] {
-  return mine.map(({ url, was }) => {
-    const isThere = theirs.some((each) => each.was === was);
-    const place = base.findIndex((each) => each.was === was);
-    const now = isThere || base.length !== theirs.length ? was : theirs[place]?.was;
-    return now === undefined ? { url } : { url, was: now };
+  const kept = mine.flatMap(({ url, was }): readonly UrlEntry[] => {
+    const now = presentOf(was, base, theirs);
+    if (now === undefined) return url === was ? [] : [{ url }];
+    return [{ url: url === was ? now : url, was: now }];
   });
+  return kept.length > 0 ? kept : theirs;
+}
+
+/** The URL that a webhook has by now; undefined: it is gone, or was never there. */
+function presentOf(
+  was: string | undefined,
+  base: readonly UrlEntry[],
+  theirs: readonly UrlEntry[],
+): string | undefined {
+  if (theirs.some((each) => each.was === was)) return was;
+  if (base.length !== theirs.length) return undefined;
+  const inItsPlace = theirs[base.findIndex((each) => each.was === was)]?.was;
+  return base.some((each) => each.was === inItsPlace) ? undefined : inItsPlace;
 }
 
 /** The fields that somebody else has changed. */
@@ -184,6 +199,29 @@ export function eventFaults({ types, names }: Pick<Entries, 'types' | 'names'>):
   if (types.length === 0) return [{ at: 'types', index: 0, fault: 'types-missing' }];
   if (!types.includes('track') || names?.length !== 0) return [];
   return [{ at: 'names', index: 0, fault: 'names-missing' }];
+}
+
+/** The notes beside the entries. */
+export interface EntryNotes {
+  /** The problems that these pages see by themselves. */
+  readonly faults: readonly Fault[];
+  /** The API's own problems, by JSON pointer (RFC 6901). */
+  readonly refused: readonly { readonly pointer: string; readonly detail: string }[];
+  /** The entries that somebody else has changed meanwhile, as they are now. */
+  readonly theirs: Partial<Entries>;
+}
+
+export const noNotes: EntryNotes = { faults: [], refused: [], theirs: {} };
+
+/** The notes after a change: a problem is known by the place of its URL, which is another one once URLs come or go. */
+export function notesAfter(notes: EntryNotes, before: Entries, after: Entries): EntryNotes {
+  if (before.urls.length === after.urls.length) return notes;
+  const { faults, refused } = notes;
+  return {
+    ...notes,
+    faults: faults.filter(({ at }) => at !== 'urls'),
+    refused: refused.filter(({ pointer }) => entryAt(pointer)?.field !== 'urls'),
+  };
 }
 
 /** An id that tells something: the host of the URL, and six letters by chance. */

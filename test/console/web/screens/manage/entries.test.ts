@@ -10,10 +10,13 @@ import {
   merged,
   newId,
   noEntries,
+  noNotes,
+  notesAfter,
   patchOf,
   urlFaults,
   type Entries,
   type Managed,
+  type UrlEntry,
 } from '../../../../../src/console/web/screens/manage/entries.ts';
 
 const managed: Managed = {
@@ -97,6 +100,47 @@ test('own URLs keep the webhooks that they belong to, also where somebody else h
     patchOf({ ...managed, webhooks: managed.webhooks.slice(1) }, fewer)['webhooks'],
     [{ url: 'https://mine.example' }, { url: 'https://b.example/in', method: 'PUT' }],
   );
+});
+
+test('a URL that somebody else removed or changed does not come back because another one was entered', () => {
+  const [a, b] = entries.urls;
+  assert.ok(a !== undefined && b !== undefined);
+  const [c, d] = [
+    { url: 'https://c.example' },
+    { url: 'https://d.example', was: 'https://d.example' },
+  ];
+  const mine = { ...entries, urls: [a, b, c] };
+  const after = (...theirs: readonly UrlEntry[]): readonly UrlEntry[] =>
+    merged(entries, mine, { ...entries, urls: theirs }).urls;
+  assert.deepEqual(after(b), [b, c]);
+  assert.deepEqual(after(d, b), [d, b, c]);
+  // It was removed, and another one added behind.
+  assert.deepEqual(after(b, d), [b, c]);
+  const onlyA = { ...entries, urls: [a] };
+  assert.deepEqual(merged(entries, onlyA, { ...entries, urls: [b] }).urls, [b]);
+});
+
+test('no problem of a URL stands at another one after a URL has come or gone', () => {
+  const notes = {
+    ...noNotes,
+    faults: [
+      { at: 'urls', index: 1, fault: 'url-wrong' },
+      { at: 'names', index: 0, fault: 'names-missing' },
+    ],
+    refused: [
+      { pointer: '/webhooks/1/url', detail: 'is an inner address' },
+      { pointer: '/name', detail: 'is too long' },
+    ],
+  } as const;
+  const [a, b] = entries.urls;
+  assert.ok(a !== undefined && b !== undefined);
+  assert.deepEqual(notesAfter(notes, entries, { ...entries, urls: [b] }), {
+    ...noNotes,
+    faults: notes.faults.slice(1),
+    refused: notes.refused.slice(1),
+  });
+  const typed = { ...entries, urls: [a, { ...b, url: 'https://b.example/i' }] };
+  assert.deepEqual(notesAfter(notes, entries, typed), notes);
 });
 
 test("the API's pointers lead to the entries", () => {
