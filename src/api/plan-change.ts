@@ -110,8 +110,8 @@ function fieldsOf(
   }
   const shown = before && ({ ...toDocument(maskResource({ sealed: before })) } as Fields);
   const given = withoutAnswered(method === 'patch' ? mergePatch(shown, body) : body);
-  const hidesUrls = given['secretUrl'] === true || kind !== 'Destination';
-  const known = real && shown && !hidesUrls ? withHiddenUrls(real, shown) : real;
+  const showsUrls = given['secretUrl'] !== true;
+  const known = real && shown && showsUrls ? withHiddenUrls(real, shown) : real;
   const named = withName(unmasked(given, shown, known) as Fields, kind, id);
   if (kind === 'Source') return { fields: named };
   const secret = before?.kind === 'Destination' ? before.sharedSecret : undefined;

@@ -1,7 +1,8 @@
 /**
  * The fields with real values in the place of masks: a caller that reads a destination and sends it back has only masks,
- * and a value that comes back as it was shown stays what it is. A secret that is sent along with events stays only with the host that gets it now: whoever
- * may change a destination, and may not read its tokens, could otherwise have them sent to a host of their own.
+ * and a value that comes back as it was shown stays what it is. A secret that is sent along with events stays only with
+ * the host that gets it now: whoever may change a destination, and may not read its tokens, could otherwise have them
+ * sent to a host of their own.
  */
 export function unmasked(given: unknown, shown: unknown, real: unknown): unknown {
   if (typeof given === 'string') return given === shown ? real : given;
@@ -22,8 +23,9 @@ export function unmasked(given: unknown, shown: unknown, real: unknown): unknown
 }
 
 /**
- * The same where the URLs would be shown from now on: those that are hidden have to be given again, because whoever may
- * change a destination could otherwise read them. They are often all that keeps others from posting there.
+ * The real fields with each URL as it is shown, for a destination that will show its URLs from now on. A hidden URL then
+ * has to be given again, because whoever may change a destination could otherwise read it, and it is often all that keeps
+ * others from posting there.
  */
 export function withHiddenUrls(real: Fields, shown: Fields): Fields {
   const hide = (one: unknown, other: unknown): unknown =>
@@ -58,11 +60,11 @@ function placesBefore(given: readonly unknown[], shown: unknown): readonly numbe
 }
 
 /** The fields that say where a webhook's headers, or an authorization server's secret, are sent. */
-const places = ['url', 'tokenUrl'] as const;
+const urlFields = ['url', 'tokenUrl'] as const;
 
 function goesElsewhere(result: Fields, real: unknown): boolean {
-  return places.some((place) => {
-    const [before, after] = [fieldOf(real, place), result[place]];
+  return urlFields.some((field) => {
+    const [before, after] = [fieldOf(real, field), result[field]];
     if (typeof before !== 'string' || typeof after !== 'string') return false;
     return originOf(before) !== originOf(after);
   });

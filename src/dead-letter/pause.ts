@@ -23,42 +23,42 @@ export interface Paused {
  */
 export async function pauseDestination(access: ServiceAccess, id: string): Promise<Paused> {
   const { kafka, topology, clock } = access;
-  const [destination = { id }] = await knownFor(access, [id]);
-  const known = await readPauses(kafka, topology);
-  const before = known.get(destination);
+  const [destination = { id }] = await findDestinations(access, [id]);
+  const pauses = await readPauses(kafka, topology);
+  const before = pauses.get(destination);
   const keptForMs = topology.pausedRetentionMs;
   if (before !== undefined) return { pause: before, wasPaused: true, keptForMs };
-  const { pauses } = topology.topics;
-  const begun = known.begin(destination, clock.now());
+  const { pauses: topic } = topology.topics;
+  const begun = pauses.begin(destination, clock.now());
   await writePauses(access, [
-    pauseRecord(pauses, destination, begun),
-    resumedRecord(pauses, destination, undefined),
+    pauseRecord(topic, destination, begun),
+    resumedRecord(topic, destination, undefined),
   ]);
   return { pause: begun, wasPaused: false, keptForMs };
 }
 
 /** A destination that somebody has named. */
-export interface Known extends Identity {
-  /** Undefined: this version cannot read its record. */
-  readonly sealed: Destination | undefined;
+export interface NamedDestination extends Identity {
+  /** Its secrets are sealed. Undefined: this version cannot read its record. */
+  readonly resource: Destination | undefined;
 }
 
 /**
  * The destinations, in the order of the ids.
  * @throws PostriderError `not-found` for a destination or a topic
  */
-export async function knownFor(
+export async function findDestinations(
   access: ServiceAccess,
   ids: readonly string[],
-): Promise<readonly Known[]> {
+): Promise<readonly NamedDestination[]> {
   await requirePauseTopics(access);
   return access.withConfig(({ resources }) => {
-    const known = ids.map((id): Known => {
+    const named = ids.map((id): NamedDestination => {
       const identity = requireDestination(resources, id);
-      const sealed = resources.get(recordKey({ kind: 'Destination', id }))?.sealed?.sealed;
-      return { ...identity, sealed: sealed?.kind === 'Destination' ? sealed : undefined };
+      const resource = resources.get(recordKey({ kind: 'Destination', id }))?.sealed?.sealed;
+      return { ...identity, resource: resource?.kind === 'Destination' ? resource : undefined };
     });
-    return Promise.resolve(known);
+    return Promise.resolve(named);
   });
 }
 

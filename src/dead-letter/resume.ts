@@ -9,7 +9,7 @@ import { deadLetterView } from './dead-letter-view.ts';
 import { readDeadLetter, redriven, type DeadLetter } from './dead-letter.ts';
 import type { LiveTraffic } from './live-traffic.ts';
 import { pause } from './pace.ts';
-import { knownFor, requirePauseTopics, writePauses } from './pause.ts';
+import { findDestinations, requirePauseTopics, writePauses } from './pause.ts';
 import { clocksApartMs, type SearchArea } from './read-letters.ts';
 import { withLiveTraffic, withWaysBack, type KnownWays } from './redrive-dead-letters.ts';
 import type { LetterKind } from './search.ts';
@@ -66,12 +66,12 @@ export async function resumeDestinations(
   caller: Caller,
 ): Promise<Resumed> {
   const { kafka, topology, clock } = access;
-  const named = await knownFor(access, [...new Set(ids)]);
+  const named = await findDestinations(access, [...new Set(ids)]);
   const { pauses: topic, deletions } = topology.topics;
   const destinations = new Set(ids);
   const topics = new Set([
     topology.topics.delivery,
-    ...named.map(({ sealed }) => topicOf(sealed, topology)),
+    ...named.map(({ resource }) => topicOf(resource, topology)),
   ]);
   // While the destinations are paused, so that a refusal changes nothing.
   await requireTopics(kafka, [{ name: deletions }, ...Array.from(topics, (name) => ({ name }))]);

@@ -5,7 +5,7 @@ import { waitUnlessAborted } from '../ops/wait.ts';
 import { readPauses } from '../resources/pauses/pauses.ts';
 import { recallWaiting } from '../resources/pauses/recall-waiting.ts';
 import { requireTopics } from '../resources/require-topics.ts';
-import { knownFor, writePauses } from './pause.ts';
+import { findDestinations, writePauses } from './pause.ts';
 import type { ServiceAccess } from './service.ts';
 
 /** The time to look for an answer: an attempt takes five seconds, and its line comes within another one. */
@@ -41,14 +41,14 @@ export async function retryDestinations(
   { attempts, signal, onAnswer }: RetryCaller,
 ): Promise<ReadonlyMap<string, AttemptEnded>> {
   const { kafka, topology, clock } = access;
-  const destinations = await knownFor(access, ids);
+  const destinations = await findDestinations(access, ids);
   await requireTopics(kafka, [{ name: topology.topics.attempts }]);
   const pauses = await readPauses(kafka, topology);
   for (const each of destinations) {
-    const { id, sealed } = each;
+    const { id, resource } = each;
     if (pauses.has(each))
       throw nothingIsSent(id, `paused; \`postrider resume ${id}\` sends what waits`);
-    if (sealed?.enabled === false) throw nothingIsSent(id, 'disabled; enable it first');
+    if (resource?.enabled === false) throw nothingIsSent(id, 'disabled; enable it first');
   }
   const write = (records: Parameters<typeof writePauses>[1]): Promise<void> =>
     writePauses(access, records, signal);

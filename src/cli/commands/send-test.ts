@@ -9,7 +9,7 @@ import { hookBody } from '../../notices/compose.ts';
 import { PostriderError } from '../../errors.ts';
 import { hintAt } from '../../near.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { reading, type WithConfig } from '../../resources/config/config-topic.ts';
+import { configFromTopic, type WithConfig } from '../../resources/config/config-topic.ts';
 import { createSecretKeys, type SecretKeys } from '../../resources/config/secrets.ts';
 import { openResource, recordKey } from '../../resources/config/stored.ts';
 import {
@@ -41,7 +41,7 @@ export function registerSendTest(program: Command, context: Context): void {
 
 async function sendTest(context: Context, id: string, { output }: OutputOptions): Promise<void> {
   const { kafka, log } = context;
-  const withConfig = reading({ kafka, topology: await context.topology(), log });
+  const withConfig = configFromTopic({ kafka, topology: await context.topology(), log });
   const answers = await audited(context, { action: 'send-test', destination: id }, () =>
     testDestination(context, withConfig, id),
   );

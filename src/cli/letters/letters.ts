@@ -9,7 +9,7 @@ import {
 import type { ServiceAccess } from '../../dead-letter/service.ts';
 import type { EndAgain } from '../../event/sent-again.ts';
 import { systemClock } from '../../ops/clock.ts';
-import { reading } from '../../resources/config/config-topic.ts';
+import { configFromTopic } from '../../resources/config/config-topic.ts';
 import { withProducer } from '../connect/with-producer.ts';
 import type { Context } from '../context.ts';
 import type { OutputOptions } from '../terminal/output.ts';
@@ -25,7 +25,7 @@ export async function serviceAccess(context: Context): Promise<ServiceAccess> {
     topology,
     clock: systemClock,
     log,
-    withConfig: reading({ kafka, topology, log }),
+    withConfig: configFromTopic({ kafka, topology, log }),
     withProducer: (use, givenUp) => withProducer(context, use, givenUp),
   };
 }

@@ -137,7 +137,7 @@ export function parseIds(text: string): ReadonlySet<string> {
   throw new InvalidArgumentError('Allowed: ids of destinations, separated by commas.');
 }
 
-/** The id of a customer. */
+/** Reads the id of a customer, or says what it should be like. */
 export function parseCustomer(text: string): string {
   const problem = customerProblem(text);
   if (problem === undefined) return text;

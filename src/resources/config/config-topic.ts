@@ -186,8 +186,8 @@ export async function readStoredResources(access: ConfigTopicAccess): Promise<St
   return followed.resources;
 }
 
-/** For a process that does not follow the topic otherwise. */
-export function reading(access: ConfigTopicAccess): WithConfig {
+/** Reads the topic each time, in a process that does not follow it anyway. */
+export function configFromTopic(access: ConfigTopicAccess): WithConfig {
   return async (use) => {
     const followed = await followStoredResources(access);
     try {
