@@ -16,11 +16,11 @@ import {
 } from '../../resources/customers/links.ts';
 import { reaches, requireScopes, scopes, type Caller } from '../access/caller.ts';
 import { models } from '../answers.ts';
+import { whoDoes, withBody } from '../asked.ts';
 import { requireReach } from '../customers.ts';
 import { linkPage, madeLink, nothing } from '../operation-answers.ts';
 import { accept } from '../parameters.ts';
 import { callerOf } from '../server.ts';
-import { whoDoes, withBody } from './operations.ts';
 
 export interface LinkRouteDeps {
   readonly links: () => Pick<CustomersLinks, 'get' | 'working'>;

@@ -7,11 +7,6 @@ import type { LetterChoice, Operations, Work } from '../../operations/operations
 import type { Runs } from '../../operations/runs.ts';
 import { models } from '../answers.ts';
 import type { ApiRuns } from '../api-runs.ts';
-import { requireReach } from '../customers.ts';
-import type { Directory } from '../directory.ts';
-import { run } from '../operation-answers.ts';
-import { accept } from '../parameters.ts';
-import { callerOf } from '../server.ts';
 import {
   asked,
   noDestination,
@@ -21,7 +16,12 @@ import {
   withBody,
   type Asked,
   type OfDestination,
-} from './operations.ts';
+} from '../asked.ts';
+import { requireReach } from '../customers.ts';
+import type { Directory } from '../directory.ts';
+import { run } from '../operation-answers.ts';
+import { accept } from '../parameters.ts';
+import { callerOf } from '../server.ts';
 
 export interface RedriveDeps {
   readonly operations: Pick<Operations, 'redrive' | 'count'>;

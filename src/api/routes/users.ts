@@ -5,10 +5,10 @@ import type { UserOperations } from '../../operations/users.ts';
 import type { Caller } from '../access/caller.ts';
 import { models } from '../answers.ts';
 import type { ApiRuns } from '../api-runs.ts';
+import { whoDoes, withBody } from '../asked.ts';
 import { affected, nothing, run } from '../operation-answers.ts';
 import { accept } from '../parameters.ts';
 import { callerOf } from '../server.ts';
-import { whoDoes, withBody } from './operations.ts';
 
 export interface UserRouteDeps {
   readonly users: UserOperations;
