@@ -37,7 +37,8 @@ export class ApiRuns {
    * Begins a run once the audit has it.
    * @throws ProblemError 429 for a customer of whom several run, 503 while many do, or Kafka is away
    */
-  async start({ done, detail, customer, work }: WantedRun): Promise<RunProgress> {
+  async start({ done: asked, detail, customer, work }: WantedRun): Promise<RunProgress> {
+    const done = { ...asked, ...(customer === undefined ? {} : { customer }) };
     const ofCustomer = customer === undefined ? 0 : (this.#ofCustomer.get(customer) ?? 0);
     if (ofCustomer >= mostOfCustomer)
       throw new ProblemError(

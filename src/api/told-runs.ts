@@ -8,6 +8,8 @@ import type { RunProgress } from '../operations/runs.ts';
 export interface ToldRun {
   /** None: its events are of all destinations, or of no single one. */
   readonly destinations: readonly string[];
+  /** The customer whose events it sends, if the audit names one. */
+  readonly customer: string | undefined;
   readonly progress: RunProgress;
 }
 
@@ -22,15 +24,15 @@ export class ToldRuns {
   readonly #runs = new Map<string, ToldRun>();
 
   apply(entry: AuditEntry): void {
-    const { id, isRun, began, outcome, sent = 0, became, detail } = entry;
+    const { id, isRun, customer, began, outcome, sent = 0, became, detail } = entry;
     if (isRun === true && !this.#runs.has(id)) {
       const progress = { id, state: 'running', found: 0, sent: 0, detail: elsewhere } as const;
-      this.#remember({ destinations: destinationsIn(entry), progress });
+      this.#remember({ destinations: destinationsIn(entry), customer, progress });
     }
     const run = began === undefined ? undefined : this.#runs.get(began);
     if (run === undefined) return;
     this.#remember({
-      destinations: run.destinations,
+      ...run,
       progress: {
         id: run.progress.id,
         state: outcome === undefined ? 'done' : 'failed',

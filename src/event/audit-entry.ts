@@ -20,7 +20,12 @@ export interface AuditEntry {
   readonly outcome?: 'refused' | 'failed';
   /** It takes long, so an entry that says how it ended follows. */
   readonly isRun?: true;
-  /** The destinations whose events a run sends, if these are several; absent without `destination` too: all. */
+  /** The customer whose events a run sends. */
+  readonly customer?: string;
+  /**
+   * The destinations whose events a run sends, if these are several. Absent without `destination` too: all of the
+   * `customer`; without that, all, or more than an entry names.
+   */
   readonly destinations?: readonly string[];
   /** With an end: the id of the entry with which it began. */
   readonly began?: string;
@@ -94,13 +99,16 @@ export interface RecordedLink {
   readonly untilMs: number;
 }
 
-/** The destinations whose events a run sends, as entries have them. */
+/** A customer may have more destinations than Kafka takes ids in one record. */
+const mostNamed = 2_000;
+
+/** The destinations whose events a run sends, as entries have them; none if they are too many to be named. */
 export function ofDestinations(
   ids: Iterable<string> | undefined,
 ): Pick<AuditEntry, 'destination' | 'destinations'> {
   const all = [...(ids ?? [])];
   const [destination] = all;
-  if (destination === undefined) return {};
+  if (destination === undefined || all.length > mostNamed) return {};
   return all.length === 1 ? { destination } : { destinations: all };
 }
 
@@ -126,11 +134,12 @@ export function decodeAuditEntry(value: Buffer | null): AuditRecord | undefined 
 }
 
 /** Another version, or whoever may write to the topic, may mean something else by these names. */
-function hasRunFields({ began, sent, destinations, became }: Partial<AuditRecord>): boolean {
+function hasRunFields(entry: Partial<AuditRecord>): boolean {
+  const { began, sent, customer, destinations, became } = entry;
   const counts: readonly unknown[] =
     became === undefined ? [] : [became.delivered, became.refused, became.waiting, became.other];
   return (
-    ['string', 'undefined'].includes(typeof began) &&
+    [began, customer].every((each) => ['string', 'undefined'].includes(typeof each)) &&
     [...counts, sent ?? 0].every((each) => Number.isSafeInteger(each)) &&
     (destinations === undefined ||
       (Array.isArray(destinations) && destinations.every((each) => typeof each === 'string')))

@@ -13,7 +13,7 @@ export type AuditOfActions = Pick<AuditWriter, 'write' | 'tell'>;
 /** An action, and its author, for the audit. */
 export type Done = Pick<
   AuditEntry,
-  'user' | 'name' | 'via' | 'action' | 'destination' | 'destinations'
+  'user' | 'name' | 'via' | 'action' | 'destination' | 'customer' | 'destinations'
 >;
 
 const mayBeDone = 'the audit will say how it ended.';

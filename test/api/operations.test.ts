@@ -90,6 +90,7 @@ test('dead letters are sent again in a run, which tells how far it is and how it
     via: 'api',
     action: 'redrive',
     destination: 'crm',
+    customer: 'acme',
     isRun: true,
     detail: 'reason http-503, since 2026-01-31T12:00:00Z',
   });
@@ -109,7 +110,7 @@ test('a dry run counts, answers at once, and leaves the audit alone', async (t) 
 });
 
 test('the dead letters of all destinations of a customer are sent again in one run, which only they and operators see', async (t) => {
-  const { ask, put, linkTo, chosen, audit, operated } = await start(t);
+  const { ask, put, remove, linkTo, chosen, audit, operated } = await start(t);
   put(exampleDestination({ id: 'dwh', customer: 'acme' }));
   const counted = await ask('/v1/customers/acme/redrive?dryRun=true', shop);
   assert.deepEqual([counted.status, counted.json['found']], [200, 1]);
@@ -121,6 +122,7 @@ test('the dead letters of all destinations of a customer are sent again in one r
     user: 'shop',
     via: 'api',
     action: 'redrive',
+    customer: 'acme',
     destinations: ['crm', 'dwh'],
     isRun: true,
     detail: 'customer acme, reason http-503, until 2026-01-31T12:00:00Z',
@@ -132,11 +134,44 @@ test('the dead letters of all destinations of a customer are sent again in one r
   });
   assert.deepEqual(operated, ['count acme', 'redrive acme']);
   assert.equal((await ask(path, { token: linkTo('globex') })).status, 404);
-  // A run that also sends what is another's is nothing for either to see.
+  // It stays theirs, whatever becomes of its destinations.
+  remove('Destination/crm');
   put(exampleDestination({ id: 'dwh', customer: 'globex' }));
-  for (const token of ['shop-token', linkTo('globex')])
-    assert.equal((await ask(path, { token })).status, 404);
-  assert.equal((await ask(path, { token: 'ines-token' })).status, 200);
+  for (const token of ['shop-token', 'ines-token'])
+    assert.equal((await ask(path, { token })).status, 200);
+  assert.equal((await ask(path, { token: linkTo('globex') })).status, 404);
+});
+
+test('a run is for the customer whom the audit names, else for whoever has all of its destinations', async (t) => {
+  const { ask, told, put, remove, linkTo } = await start(t);
+  put(exampleDestination({ id: 'dwh', customer: 'acme' }));
+  const run = { at: '', user: 'ines', action: 'redrive', isRun: true } as const;
+  told.apply({ ...run, id: 'many', customer: 'acme' });
+  told.apply({ ...run, id: 'one', destination: 'crm' });
+  told.apply({ ...run, id: 'two', destinations: ['crm', 'dwh'] });
+  told.apply({ ...run, id: 'mixed', destinations: ['crm', 'filed'] });
+  told.apply({ ...run, id: 'all' });
+  const seenBy = async (token: string): Promise<readonly string[]> => {
+    const seen: string[] = [];
+    for (const id of ['many', 'one', 'two', 'mixed', 'all'])
+      if ((await ask(`/v1/runs/${id}`, { token })).status === 200) seen.push(id);
+    return seen;
+  };
+  assert.deepEqual(await seenBy('shop-token'), ['many', 'one', 'two']);
+  assert.deepEqual(await seenBy(linkTo('globex')), []);
+  assert.deepEqual(await seenBy('ines-token'), ['many', 'one', 'two', 'mixed', 'all']);
+  // The id may be another customer's by now.
+  remove('Destination/dwh');
+  assert.deepEqual(await seenBy('shop-token'), ['many', 'one']);
+});
+
+test('the audit does not name more destinations than Kafka takes in a record', async (t) => {
+  const { ask, put, audit } = await start(t);
+  for (let at = 0; at < 2_000; at += 1)
+    put(exampleDestination({ id: `many-${at}`, customer: 'acme' }));
+  assert.equal((await ask('/v1/customers/acme/redrive', ines)).status, 202);
+  const { customer, destination, destinations } = audit[0] ?? {};
+  assert.deepEqual([customer, destination, destinations], ['acme', undefined, undefined]);
 });
 
 test('a customer is sent the dead letters of no other customer again, and sets no pace', async (t) => {

@@ -42,6 +42,8 @@ export interface ResourceStand {
   readonly sent: OutgoingRecord[];
   readonly reports: Reports;
   readonly pauses: Pauses;
+  /** Runs that the audit tells of. */
+  readonly told: ToldRuns;
   /** Fails what is asked for next. */
   failure: Error | undefined;
   /** Operations end no earlier. */
@@ -76,6 +78,7 @@ export function resourceRoutes(): {
     sent: [],
     reports: new Reports(),
     pauses: new Pauses(),
+    told: new ToldRuns(),
     failure: undefined,
     until: Promise.resolve(),
     put: (resource) => {
@@ -180,7 +183,7 @@ export function resourceRoutes(): {
         requireAddresses: () => Promise.resolve(),
       });
       const counts = new Runs(clock);
-      const runs = new ApiRuns(counts, new ToldRuns(), audit);
+      const runs = new ApiRuns(counts, stand.told, audit);
       const customerOf = (id: string): ReturnType<Directory['customerOf']> =>
         directory.customerOf(id);
       addOperationRoutes(api, { operations, runs, audit, clock, customerOf });

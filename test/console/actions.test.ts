@@ -161,8 +161,15 @@ test('everything is sent again only on purpose, and a selection as it was asked 
   assert.equal((await post('/rejected/redrives', one)).statusCode, 200);
   assert.equal((await post('/redrives', { customer: 'acme' })).statusCode, 200);
   assert.deepEqual(asked, [{}, { user: 'ada', message: 'm1' }, one, { customer: 'acme' }]);
-  const { destinations } = told.findLast(({ isRun }) => isRun) ?? {};
-  assert.deepEqual(destinations, ['crm', 'dwh']);
+  const { customer, destinations } = told.findLast(({ isRun }) => isRun) ?? {};
+  assert.deepEqual([customer, destinations], ['acme', ['crm', 'dwh']]);
+  // Without a destination, the entry would be one of everybody's.
+  for (const dryRun of [true, false]) {
+    const nobody = await post('/redrives', { customer: 'nobody', dryRun });
+    assert.equal(nobody.statusCode, 404);
+    assert.match(nobody.body, /Customer nobody has no destination/);
+  }
+  assert.equal(asked.length, 4);
   const said = told.filter(({ isRun }) => isRun).map(({ action, detail }) => [action, detail]);
   assert.deepEqual(said, [
     ['redrive', undefined],

@@ -56,6 +56,7 @@ test('an entry of another version, in which the fields of a run mean something e
   for (const odd of [
     { sent: 'x' },
     { destinations: 'crm' },
+    { customer: 7 },
     { began: 7 },
     { became: {} },
     { became: null },

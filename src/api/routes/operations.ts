@@ -4,7 +4,7 @@ import { ProblemError } from '../../http-api/problem.ts';
 import type { Clock } from '../../ops/clock.ts';
 import { act, late, type AuditOfActions } from '../../operations/audited.ts';
 import type { Operations } from '../../operations/operations.ts';
-import { reaches } from '../access/caller.ts';
+import { reaches, type Caller } from '../access/caller.ts';
 import { models } from '../answers.ts';
 import type { ApiRuns } from '../api-runs.ts';
 import { asked, noDestination, shownTo, told, type OfDestination } from '../asked.ts';
@@ -12,6 +12,7 @@ import type { Directory } from '../directory.ts';
 import { nothing, run, tested } from '../operation-answers.ts';
 import { accept } from '../parameters.ts';
 import { callerOf } from '../server.ts';
+import type { ToldRun } from '../told-runs.ts';
 
 export interface OperationDeps {
   readonly operations: Operations;
@@ -125,14 +126,23 @@ function addRun(api: FastifyInstance, { runs, customerOf }: OperationDeps): void
     (request) => {
       const caller = callerOf(request);
       const found = runs.find(request.params.id);
-      const { destinations = [] } = found ?? {};
-      // A run of everybody's events names no destination.
-      const isTheirs =
-        destinations.length > 0 &&
-        destinations.every((id) => reaches(caller, customerOf(id)?.customer));
-      if (found === undefined || (caller.customers !== undefined && !isTheirs))
+      if (found === undefined || !isFor(caller, found, customerOf))
         throw new ProblemError(404, 'There is no such run.');
       return shownTo(caller, found.progress);
     },
+  );
+}
+
+/** Says whether there is a run for the caller. Its customer may have deleted destinations since it began. */
+function isFor(
+  caller: Caller,
+  { customer, destinations }: Pick<ToldRun, 'customer' | 'destinations'>,
+  customerOf: OperationDeps['customerOf'],
+): boolean {
+  if (caller.customers === undefined) return true;
+  if (customer !== undefined) return reaches(caller, customer);
+  // A run of everybody's events names no destination.
+  return (
+    destinations.length > 0 && destinations.every((id) => reaches(caller, customerOf(id)?.customer))
   );
 }

@@ -202,7 +202,9 @@ async function redrive(
       );
       return;
     }
-    const done = { action: 'redrive', ...ofDestinations(destinations) } as const;
+    const { customer } = options;
+    const whose = customer === undefined ? {} : { customer };
+    const done = { action: 'redrive', ...whose, ...ofDestinations(destinations) } as const;
     const text = selectionText({ ...options }, places);
     await auditedRun(context, done, text, async (onSent) => {
       await confirmAll(context, access, deadLetters, selection, options);

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { ofDestinations } from '../../event/audit-entry.ts';
+import { ProblemError } from '../../http-api/problem.ts';
 import { act, chosenText, endOf, late, refuseAll } from '../../operations/audited.ts';
 import type { CallChoice, LetterChoice, Operations } from '../../operations/operations.ts';
 import type { Runs } from '../../operations/runs.ts';
@@ -118,14 +119,17 @@ function addRedrives(
     async (request): Promise<Redrive> => {
       const who = whoIs(operatorOf(request));
       const { dryRun = false, all = false, ...choice } = request.body;
+      const { destination, customer } = choice;
+      const named = destination === undefined ? [] : [destination];
+      const ids = customer === undefined ? named : [...destinationsOf(customer)];
+      if (customer !== undefined && ids.length === 0)
+        throw new ProblemError(404, `Customer ${customer} has no destination.`);
       if (dryRun) return runs.count(operations.count(choice));
       if (!all)
         refuseAll(choice, 'destination, customer, reason, since, until, message, user or places');
       const work = operations.redrive(choice);
-      const { destination, customer } = choice;
-      const named = destination === undefined ? [] : [destination];
-      const ids = customer === undefined ? named : destinationsOf(customer);
-      const done = { ...who, action: 'redrive', ...ofDestinations(ids) } as const;
+      const whose = customer === undefined ? {} : { customer };
+      const done = { ...who, action: 'redrive', ...whose, ...ofDestinations(ids) } as const;
       const id = await audit.write({ ...done, isRun: true, ...chosenText(choice) });
       return runs.start(id, work, endOf(audit, done));
     },

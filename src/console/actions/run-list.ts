@@ -19,7 +19,7 @@ export function runsOf(
 }
 
 function rowOf(begun: AuditEntry, end: AuditEntry | undefined, here: Redrive | undefined): RunRow {
-  const { id, at, user, name, via, action, detail: chosen } = begun;
+  const { id, at, user, name, via, action, customer, detail: chosen } = begun;
   const destinations = destinationsIn(begun);
   const row = {
     id,
@@ -28,6 +28,7 @@ function rowOf(begun: AuditEntry, end: AuditEntry | undefined, here: Redrive | u
     name,
     via,
     action,
+    customer,
     chosen,
     ...(destinations.length === 0 ? {} : { destinations }),
   };

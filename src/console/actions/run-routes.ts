@@ -115,10 +115,12 @@ function redriveOf({ id, state, sent = 0, outcome, detail }: RunRow): Redrive {
 }
 
 async function look({ index }: RunDeps, row: RunRow, nowMs: number): Promise<RunRow> {
-  const { at, endedAt, action, destinations, state } = row;
+  const { at, endedAt, action, customer, destinations, state } = row;
   const fromMs = Date.parse(at);
   const sendsAttempts = action === 'redrive' || action === 'resume';
-  if (!sendsAttempts || isSettled(row) || !(nowMs - fromMs < attemptsMs)) return row;
+  // The attempts of everybody would be told as theirs.
+  const isUnnamed = customer !== undefined && destinations === undefined;
+  if (!sendsAttempts || isUnnamed || isSettled(row) || !(nowMs - fromMs < attemptsMs)) return row;
   const untilMs = endedAt === undefined ? nowMs : Date.parse(endedAt);
   const seen = await whatBecame(opened(index), { destinations, fromMs, untilMs });
   const seenCount = seen.delivered + seen.refused + seen.dropped + seen.waiting;

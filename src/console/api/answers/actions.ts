@@ -24,6 +24,7 @@ const auditEntry = named(
     detail: maybe(z.string()),
     outcome: maybe(z.enum(['refused', 'failed']).describe('Absent: begun, or done.')),
     isRun: maybe(z.literal(true).describe('An entry that says how it ended follows.')),
+    customer: maybe(z.string().describe('Whose events a run sends.')),
     destinations: maybe(z.array(z.string())),
     began: maybe(z.string().describe('With an end: the id of the entry with which it began.')),
     sent: maybe(count),
@@ -40,7 +41,10 @@ const runRow = named(
     name: maybe(z.string()),
     via: maybe(z.enum(['command-line', 'api'])),
     action: z.enum(auditActions),
-    destinations: maybe(z.array(z.string()).describe('Absent: of all.')),
+    customer: maybe(z.string()),
+    destinations: maybe(
+      z.array(z.string()).describe('Absent: all of the customer, or of everybody; or too many.'),
+    ),
     chosen: maybe(z.string().describe('The choice, in words.')),
     state: z
       .enum(['running', 'done', 'failed', 'refused', 'unfinished'])
