@@ -71,8 +71,10 @@ export async function withWaysBack<T>(
 
 /** An order to send dead letters again. */
 export interface DeadRedrive extends Pick<SendTask<DeadLetter>, 'selection' | 'againMs' | 'rate'> {
-  /** The only ones that are selected: their topics have to exist. */
+  /** The only ones that are selected: nobody else may send theirs meanwhile. */
   readonly destinations?: ReadonlySet<string> | undefined;
+  /** The ones that somebody has named: their topics have to exist. Letters of others without a topic are left out. */
+  readonly named?: ReadonlySet<string> | undefined;
   /** Also to those from where they come back. */
   readonly allDestinations?: true | undefined;
   /** Also those of earlier destinations, to the ones that have their ids now. */
@@ -146,12 +148,12 @@ export async function redriveDeadLetters(
 async function requireTopicsOf(
   { kafka }: ServiceAccess,
   { waysBack }: KnownWays,
-  { destinations }: DeadRedrive,
+  { named }: DeadRedrive,
 ): Promise<void> {
-  const named = Array.from(destinations ?? [], (destinationId) => ({
+  const topics = Array.from(named ?? [], (destinationId) => ({
     name: waysBack.of({ destinationId }).topic,
   }));
-  await requireTopics(kafka, named);
+  await requireTopics(kafka, topics);
 }
 
 function kindOf({ earlier }: DeadRedrive, { waysBack }: KnownWays): LetterKind<DeadLetter> {

@@ -240,6 +240,7 @@ function redriveOf(
         matches: (letter) => isSelectedDeadLetter(letter, selected) && own?.has(letter) !== false,
       },
       destinations,
+      named,
       ...how,
       waitMs,
       remedies,

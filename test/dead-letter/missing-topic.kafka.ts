@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createContext } from '../../src/cli/context.ts';
 import { serviceAccess } from '../../src/cli/letters/letters.ts';
-import { createOperations } from '../../src/operations/operations.ts';
+import { createOperations, type Operations, type Run } from '../../src/operations/operations.ts';
 import { eventually } from '../harness/eventually.ts';
 import { deadLetterRecord } from './letters.ts';
 import { startLetterbox, type Letterbox } from './letterbox.ts';
@@ -31,6 +31,13 @@ async function marks(): Promise<number> {
   return box.count('redrives');
 }
 
+const run: Run = { signal: new AbortController().signal, onSent: () => assert.fail('sent') };
+
+async function operationsOf({ postrider }: Letterbox): Promise<Operations> {
+  const access = await serviceAccess(createContext(postrider.environment));
+  return createOperations(access, () => assert.fail('nothing is tested'));
+}
+
 test('a redrive to a destination without its topic is refused before anything is written', async () => {
   for (const more of [[], ['--dry-run'], ['--all-destinations']]) {
     const { code, stdout, stderr } = await box.end('redrive', '--destination', 'big', ...more);
@@ -42,15 +49,27 @@ test('a redrive to a destination without its topic is refused before anything is
 });
 
 test('the console says so too', async () => {
-  const access = await serviceAccess(createContext(box.postrider.environment));
-  const operations = createOperations(access, () => assert.fail('nothing is tested'));
-  const run = { signal: new AbortController().signal, onSent: () => assert.fail('sent') };
+  const operations = await operationsOf(box);
   for (const work of [
     operations.redrive({ destination: 'big' }),
     operations.count({ destination: 'big' }),
     operations.resume('big'),
   ])
     await assert.rejects(work(run), { code: 'not-found', message: missing });
+});
+
+test('of the letters of a customer, only those without a topic are left out, and are named', async () => {
+  const operations = await operationsOf(box);
+  const [counted, sent, { stdout, stderr }] = await Promise.all([
+    operations.count({ customer: 'acme' })(run),
+    operations.redrive({ customer: 'acme' })(run),
+    box.run('redrive', '--dry-run', '--customer', 'acme'),
+  ]);
+  const leftOut = /^3 events left out, because their topic does not exist: 3 \S+delivery\.big/;
+  assert.match(counted.detail ?? '', leftOut);
+  assert.match(sent.detail ?? '', leftOut);
+  assert.match(stderr, new RegExp(leftOut, 'm'), stdout);
+  assert.equal(await marks(), 0);
 });
 
 test('a resume is refused while its destination is still paused', async () => {

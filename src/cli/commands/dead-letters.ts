@@ -189,6 +189,7 @@ async function redrive(
     const chosen: DeadRedrive = {
       selection,
       destinations,
+      named: options.destination,
       allDestinations,
       earlier,
       againMs: again,
