@@ -65,10 +65,13 @@ export async function told<T>(
   } catch (error) {
     if (caller.customers === undefined || !(error instanceof PostriderError)) throw error;
     if (error.code === 'usage') throw error;
-    throw error.code === 'not-found'
-      ? missing
-      : new ProblemError(503, 'This cannot be done now; try again later.', { retryAfterS: 10 });
+    throw error.code === 'not-found' ? missing : notNow();
   }
+}
+
+/** All that a customer is told of a failure: they can do nothing about it. */
+export function notNow(): ProblemError {
+  return new ProblemError(503, 'This cannot be done now; try again later.', { retryAfterS: 10 });
 }
 
 /** The same of the progress of a run. */

@@ -219,15 +219,34 @@ test('a customer is not told what operators are told of a run, nor of a failure'
   });
 });
 
-test('of one customer one count runs at a time, and others count meanwhile', async (t) => {
-  const { ask, lasts } = await start(t);
+test('a customer whose count fails is told to try again, and operators are told why', async (t) => {
+  const { ask, fails } = await start(t);
+  fails(new PostriderError('not-found', 'topic postrider.delivery.crm does not exist'));
+  const path = '/v1/destinations/crm/redrive?dryRun=true';
+  const refused = await ask(path, shop);
+  assert.deepEqual(
+    [refused.status, refused.detail, refused.headers.get('retry-after')],
+    [503, 'This cannot be done now; try again later.', '10'],
+  );
+  const { status, json } = await ask(path, ines);
+  assert.deepEqual(
+    [status, json['state'], json['detail']],
+    [200, 'failed', 'topic postrider.delivery.crm does not exist'],
+  );
+});
+
+test('of one customer one count runs at a time, and operators and others count meanwhile', async (t) => {
+  const { ask, lasts, operated } = await start(t);
   const end = lasts();
   t.after(end);
   const path = '/v1/destinations/crm/redrive?dryRun=true';
   const both = [ask(path, shop), ask('/v1/customers/acme/redrive?dryRun=true', shop)];
   const refused = await Promise.race(both);
   assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '1']);
-  const other = ask('/v1/destinations/filed/redrive?dryRun=true', ines);
+  const other = ask(path, ines);
+  await eventually(() => {
+    assert.equal(operated.length, 2);
+  });
   end();
   assert.equal((await other).status, 200);
   assert.deepEqual((await Promise.all(both)).map(({ status }) => status).toSorted(), [200, 429]);

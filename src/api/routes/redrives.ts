@@ -9,9 +9,8 @@ import { models } from '../answers.ts';
 import type { ApiRuns } from '../api-runs.ts';
 import {
   asked,
-  noDestination,
+  notNow,
   shownTo,
-  told,
   whoDoes,
   withBody,
   type Asked,
@@ -42,8 +41,6 @@ interface Redriving {
 /** The letters that a request is about, whatever else it chooses. */
 interface Whose extends Omit<Asked, 'id'> {
   readonly choice: Pick<LetterChoice, 'destination' | 'customer'>;
-  /** The answer to a customer if there is nothing of the name by now. */
-  readonly missing: ProblemError;
 }
 
 /** Somebody waits for it. */
@@ -58,7 +55,7 @@ export function addRedriveRoutes(api: FastifyInstance, deps: RedriveDeps): void 
     routeOf('its dead letters', 'id'),
     (request, reply) => {
       const { id, ...rest } = asked(request, 'redrive', directory);
-      const whose = { ...rest, choice: { destination: id }, missing: noDestination(id) };
+      const whose = { ...rest, choice: { destination: id } };
       return redriven(request, reply, whose, { ...deps, counting });
     },
   );
@@ -70,10 +67,9 @@ export function addRedriveRoutes(api: FastifyInstance, deps: RedriveDeps): void 
       const { customer } = request.params;
       requireReach(caller, customer);
       const ids = [...directory.idsOf(customer)];
-      const missing = new ProblemError(404, `Customer ${customer} has no destination.`);
-      if (ids.length === 0) throw missing;
+      if (ids.length === 0) throw new ProblemError(404, `Customer ${customer} has no destination.`);
       const done = { ...whoDoes(caller), action: 'redrive', ...ofDestinations(ids) } as const;
-      const whose = { caller, customer, done, choice: { customer }, missing };
+      const whose = { caller, customer, done, choice: { customer } };
       return redriven(request, reply, whose, { ...deps, counting });
     },
   );
@@ -94,7 +90,7 @@ function routeOf(what: string, name: 'id' | 'customer') {
   } as const;
 }
 
-/** The customers whose dead letters are being counted. */
+/** The customers who are having their dead letters counted. */
 interface Counting {
   readonly counting: Set<string>;
 }
@@ -105,7 +101,7 @@ async function redriven(
   whose: Whose,
   deps: RedriveDeps & Counting,
 ): Promise<object> {
-  const { caller, customer, done, choice, missing } = whose;
+  const { caller, customer, done, choice } = whose;
   const { dryRun = false, ...given } = body;
   const { operations, runs } = deps;
   // A rate decides how long others wait behind it.
@@ -113,9 +109,8 @@ async function redriven(
     throw new ProblemError(403, 'The rate is not for customers to choose; leave it out.');
   const chosen = { ...given, ...choice };
   if (dryRun || query.dryRun === true) {
-    const { isCut, ...counted } = await told(caller, missing, () =>
-      countedFor(customer, deps, operations.count(chosen)),
-    );
+    const { isCut, ...counted } = await countedFor(whose, deps, operations.count(chosen));
+    if (counted.state === 'failed' && caller.customers !== undefined) throw notNow();
     const shown = shownTo(caller, counted);
     return isCut ? { ...shown, detail: 'There may be more: counting takes long.' } : shown;
   }
@@ -125,15 +120,17 @@ async function redriven(
 }
 
 /**
- * Few counts run at a time, because each reads all letters: one customer must not take the places of all.
+ * Few counts run at a time, because each reads all letters: one customer must not take the places of all. A count that
+ * takes too long to be waited for keeps its place until it has ended.
  * @throws ProblemError 429
  */
 async function countedFor(
-  customer: string | undefined,
+  { caller, customer }: Pick<Whose, 'caller' | 'customer'>,
   { counts, counting }: RedriveDeps & Counting,
   work: Work,
 ): ReturnType<Runs['countWithin']> {
-  if (customer === undefined) return inTime(counts.countWithin(countMs, work));
+  if (caller.customers === undefined || customer === undefined)
+    return inTime(counts.countWithin(countMs, work));
   if (counting.has(customer))
     throw new ProblemError(
       429,
@@ -141,9 +138,6 @@ async function countedFor(
       { retryAfterS: 1 },
     );
   counting.add(customer);
-  try {
-    return await inTime(counts.countWithin(countMs, work));
-  } finally {
-    counting.delete(customer);
-  }
+  const counted = counts.countWithin(countMs, work).finally(() => counting.delete(customer));
+  return inTime(counted);
 }
