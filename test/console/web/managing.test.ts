@@ -270,11 +270,14 @@ visiting(
     await open(linkPath);
     await page.getByRole('button', { name: 'Send again…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Send events of all endpoints again' });
+    fake.api.refusal = { status: 200, body: { id: 'c', state: 'failed', found: 0, sent: 0 } };
+    await dialog.getByRole('button', { name: 'Count them' }).click();
+    await dialog.getByText('They could not be counted. Try once more.').waitFor();
     await dialog.getByRole('button', { name: 'Count them' }).click();
     await dialog.getByText('12 events would be sent again. Nothing was sent yet.').waitFor();
     await dialog.getByRole('button', { name: 'Send them again' }).click();
     await dialog.getByText('12 events were sent again.').waitFor();
-    const [counted, sent] = fake.api.asked.filter(({ method }) => method === 'POST');
+    const [, counted, sent] = fake.api.asked.filter(({ method }) => method === 'POST');
     assert.equal(sent?.path, '/customers/acme/redrive');
     assert.deepEqual(counted, { ...sent, body: { ...sent.body, dryRun: true } });
   },

@@ -180,6 +180,7 @@ export const deManaging: typeof enManaging = {
       all: 'der ganzen Zeit, die aufbewahrt wird',
     },
     againCount: 'Zählen',
+    againUncounted: 'Sie konnten nicht gezählt werden. Versuchen Sie es noch einmal.',
     againNone: 'In dieser Zeit wurde keines aufgegeben. Es würde nichts gesendet.',
     againFound: {
       one: '{n} Ereignis würde neu gesendet. Noch wurde nichts gesendet.',

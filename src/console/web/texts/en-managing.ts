@@ -174,6 +174,7 @@ export const enManaging = {
       all: 'all that is kept',
     },
     againCount: 'Count them',
+    againUncounted: 'They could not be counted. Try once more.',
     againNone: 'None was given up in this time. Nothing would be sent.',
     againFound: {
       one: '{n} event would be sent again. Nothing was sent yet.',

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Redrive } from '../../../api/answers/actions.ts';
-import { problemFrom, type Problem } from '../../api.ts';
+import { Problem, problemFrom } from '../../api.ts';
 import { Dialog } from '../../parts/controls.tsx';
 import { ProblemNote } from '../../parts/notes.tsx';
 import { usePolled } from '../../polled.ts';
@@ -51,7 +51,9 @@ export function AgainDialog({
   const count = (): Promise<void> =>
     work(async () => {
       const chosen = chosenBy(span, Date.now());
-      const { found } = await sendAgain(whose, csrf, { ...chosen, dryRun: true });
+      setCounted(undefined);
+      const { state, found } = await sendAgain(whose, csrf, { ...chosen, dryRun: true });
+      if (state === 'failed') throw new Problem(503, words.againUncounted, '');
       setCounted({ found, chosen });
     });
   const send = ({ chosen }: Counted): Promise<void> =>
