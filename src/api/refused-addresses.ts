@@ -5,7 +5,7 @@ import type { FieldProblem } from '../http-api/problem.ts';
 /** Resolves to the reason why deliveries would not connect to a URL's host; undefined: they would, as far as is known. */
 export type RefusedAddress = (url: string) => Promise<string | undefined>;
 
-/** URLs beyond those that a destination can have are refused by its schema: two of each of five webhooks, and one for notices. */
+/** Two of each of five webhooks, and one for notices: more of them are refused by the schema of destinations. */
 const mostUrls = 11;
 
 /**

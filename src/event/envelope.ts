@@ -78,8 +78,7 @@ export function encodeEnvelope(envelope: Envelope): string {
  * cannot be true. Keys it does not know are ignored.
  */
 export function decodeEnvelope(bytes: Buffer): Envelope | undefined {
-  const json: Readonly<Record<string, unknown>> | null =
-    (readFreshHeader(bytes) as Record<string, unknown> | undefined) ?? parseHeader(bytes);
+  const json = readFreshHeader(bytes) ?? parseHeader(bytes);
   if (json?.['v'] !== envelopeVersion) return undefined;
   const { d, w, s, m, t, e, c, a, n, p, q, b, r, x, u, l } = json;
   const valid =

@@ -84,7 +84,7 @@ test('texts that share a place in a cache are told apart', () => {
     readFreshHeader(Buffer.from(encodeEnvelope({ ...ordinary, destinationId }))),
   );
   assert.deepEqual(
-    read.map((header) => header?.d),
+    read.map((header) => header?.['d']),
     ids,
   );
 });

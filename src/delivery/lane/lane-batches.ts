@@ -68,8 +68,7 @@ export class LaneBatches {
 
   /** Nothing may go out before more events have come, or the time of those that wait for others has. */
   get isFilling(): boolean {
-    const { waiting } = this.#deps.lane;
-    if (waiting.hasUrgent || waiting.shortOfTime > 0) return false;
+    if (this.#isPressed) return false;
     return this.#timer !== undefined && this.#missing.events > 0 && this.#missing.bytes > 0;
   }
 
@@ -77,7 +76,7 @@ export class LaneBatches {
   get isDue(): boolean {
     const { context, lane } = this.#deps;
     const { waiting } = lane;
-    if (waiting.areRunsReady || waiting.hasUrgent || waiting.shortOfTime > 0) return true;
+    if (waiting.areRunsReady || this.#isPressed) return true;
     if (waiting.queued === 0) return false;
     this.#sinceMs ??= context.clock.steadyNow();
     return this.#waitMs === 0 || this.#isFull;
@@ -172,6 +171,12 @@ export class LaneBatches {
 
   close(): void {
     this.#timer?.cancel();
+  }
+
+  /** Something that waits has no time to wait for others. */
+  get #isPressed(): boolean {
+    const { waiting } = this.#deps.lane;
+    return waiting.hasUrgent || waiting.shortOfTime > 0;
   }
 
   #nothingWaits(): void {
